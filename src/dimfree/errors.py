@@ -1,0 +1,37 @@
+"""What dimfree says when something cannot be done: one sentence with what was given, what was expected, what to change."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class DimfreeError(Exception):
+    """Base of every error that is meant for the user; the command line prints it without a traceback."""
+
+    exit_code = 1
+
+
+class ProblemError(DimfreeError):
+    """The problem as written does not make sense."""
+
+    exit_code = 2
+
+
+class RefusalError(DimfreeError):
+    """A description does not hold for this problem and says why."""
+
+    exit_code = 3
+
+
+class DivergenceError(DimfreeError):
+    """Training (or its limit) blew up at a finite time."""
+
+
+class OutputError(DimfreeError):
+    """A result could not be written or read."""
+
+
+def suggest(given: str, known: Iterable[str]) -> str:
+    """The tail of an error about an unknown name: the nearest guess, else the list of what exists."""
+    names = list(known)
+    close = get_close_matches(given, names, n=1, cutoff=0.6)
+    return f"did you mean {close[0]!r}?" if close else f"choose from: {', '.join(names)}."

@@ -1,0 +1,118 @@
+"""Scalar functions with all that is known of them; what is known decides which Gaussian expectations are closed."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from math import sqrt
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import erf
+from jaxtyping import Array, Float
+from numpy.polynomial import polynomial as poly
+
+
+
+class Activation(eqx.Module):
+    """A scalar function applied elementwise, with its derivatives and the points where they jump."""
+
+    name: eqx.AbstractVar[str]
+    kinks: eqx.AbstractVar[tuple[float, ...]]
+
+    @abstractmethod
+    def __call__(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The value."""
+
+    def derivative(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The first derivative, where it exists."""
+        return _elementwise_derivative(self.__call__, x)
+
+    def second_derivative(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The second derivative, where it exists (the jumps of the first are not in it)."""
+        return _elementwise_derivative(self.derivative, x)
+
+
+class Erf(Activation):
+    """erf(x / sqrt(2)): every expectation that dimfree needs is closed."""
+
+    name: str = eqx.field(default="erf", static=True)
+    kinks: tuple[float, ...] = eqx.field(default=(), static=True)
+
+    def __call__(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The value."""
+        return erf(x / sqrt(2.0))
+
+    def derivative(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+        """sqrt(2/pi) exp(-x²/2)."""
+        return sqrt(2 / np.pi) * jnp.exp(-0.5 * x**2)
+
+
+class Polynomial(Activation):
+    """sum_j coefficients[j] x^j."""
+
+    coefficients: tuple[float, ...] = eqx.field(static=True)
+    name: str = eqx.field(default="polynomial", static=True)
+    kinks: tuple[float, ...] = eqx.field(default=(), static=True)
+
+    @property
+    def degree(self) -> int:
+        """The degree."""
+        return len(self.coefficients) - 1
+
+    def __call__(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The value, by Horner's rule."""
+        return _horner(self.coefficients, x)
+
+    def derivative(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The derivative, again by Horner's rule."""
+        return _horner(tuple(float(c) for c in poly.polyder(self.coefficients)), x)
+
+
+class PiecewiseLinear(Activation):
+    """constant + slope x + sum_j bends[j] (x - kinks[j])_+ ."""
+
+    constant: float = eqx.field(static=True)
+    slope: float = eqx.field(static=True)
+    kinks: tuple[float, ...] = eqx.field(static=True)
+    bends: tuple[float, ...] = eqx.field(static=True)
+    name: str = eqx.field(default="piecewise-linear", static=True)
+
+    @property
+    def is_relu(self) -> bool:
+        """Whether this is max(x, 0) itself."""
+        return (self.constant, self.slope, self.kinks, self.bends) == (0.0, 0.0, (0.0,), (1.0,))
+
+    def __call__(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The value."""
+        hinges = [bend * jnp.maximum(x - kink, 0.0) for kink, bend in zip(self.kinks, self.bends, strict=True)]
+        return sum(hinges, self.constant + self.slope * x)
+
+    def derivative(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The slope of the piece (the left one at a kink)."""
+        steps = [jnp.where(x > kink, bend, 0.0) for kink, bend in zip(self.kinks, self.bends, strict=True)]
+        return sum(steps, jnp.full_like(x, self.slope))
+
+
+class General(Activation):
+    """Any function written in jax.numpy; kinks and the quadrature step it needs are found by `functions.inspect`."""
+
+    function: Callable[[Array], Array] = eqx.field(static=True)
+    kinks: tuple[float, ...] = eqx.field(static=True)
+    step: float = eqx.field(static=True)
+    name: str = eqx.field(default="function", static=True)
+
+    def __call__(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The value."""
+        return self.function(x)
+
+
+def _elementwise_derivative(f: Callable[[Array], Array], x: Array) -> Array:
+    return jax.jvp(f, (x,), (jnp.ones_like(x),))[1]
+
+
+def _horner(coefficients: tuple[float, ...], x: Array) -> Array:
+    result = jnp.full_like(x, coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        result = result * x + coefficient
+    return result

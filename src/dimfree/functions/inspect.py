@@ -1,0 +1,110 @@
+"""What a function written by the user is: where it bends, whether it is piecewise linear, how finely to sample it."""
+
+from collections.abc import Callable
+from itertools import accumulate
+from math import sqrt
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dimfree.errors import ProblemError
+from dimfree.functions.activation import Activation, General, PiecewiseLinear
+
+_REACH = 20.0  # preactivations beyond this have no weight
+_STEPS = (1 / 3, 1 / 4, 1 / 5, 1 / 6, 1 / 8, 1 / 12, 1 / 16, 1 / 32)
+_SUSPECTS = 256
+_Vector = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+_OnVectors = Callable[[_Vector], _Vector]
+
+
+class _Derivatives(NamedTuple):
+    value: _OnVectors
+    slope: _OnVectors
+    curvature: _OnVectors
+
+
+def understand(function: Callable[..., jax.Array], name: str) -> Activation:
+    """The activation that a plain jax.numpy function is."""
+    f = _derivatives(function)
+    _check(f, name)
+    jumps = _jumps(f.value)
+    if jumps:
+        raise ProblemError(f"the activation {name} jumps at x = {jumps[0]:.4g}; it must be continuous.")
+    kinks = tuple(sorted(set(_jumps(f.slope)) | set(_jumps(f.curvature))))
+    linear = _as_piecewise_linear(f, kinks, name)
+    return linear or General(function=function, kinks=kinks, step=_trapezoid_step(f), name=name)
+
+
+def _derivatives(function: Callable[..., jax.Array]) -> _Derivatives:
+    """Value and two derivatives as compiled functions of NumPy vectors."""
+
+    def along(f: Callable[[jax.Array], jax.Array]) -> Callable[[jax.Array], jax.Array]:
+        return lambda x: jax.jvp(f, (x,), (jnp.ones_like(x),))[1]
+
+    def on_numpy(f: Callable[[jax.Array], jax.Array]) -> _OnVectors:
+        compiled = jax.jit(f)
+        return lambda x: np.asarray(compiled(jnp.asarray(x)), dtype=float)
+
+    return _Derivatives(*(on_numpy(f) for f in accumulate([function, along, along], lambda f, _: along(f))))
+
+
+def _check(f: _Derivatives, name: str) -> None:
+    """Complain unless the function acts on each number alone and is finite."""
+    probe = np.array([-2.3, 0.4, 1.7])
+    try:
+        together, reversed_ = f.value(probe), f.value(probe[::-1])
+        finite = np.isfinite([together, f.slope(probe)]).all()
+    except Exception as failure:
+        raise ProblemError(
+            f"the activation {name} does not run on a jax array ({type(failure).__name__}); "
+            "write it with jax.numpy functions that map each number on its own."
+        ) from None
+    if not finite:
+        raise ProblemError(f"the activation {name} or its derivative is not finite near zero; it must be finite for all x.")
+    if together.shape != probe.shape or not np.allclose(together, reversed_[::-1], rtol=1e-12, atol=1e-12):
+        raise ProblemError(f"the activation {name} is not elementwise; it must map each number on its own.")
+
+
+def _jumps(f: _OnVectors) -> tuple[float, ...]:
+    """Where f jumps: intervals across which its difference does not shrink when they do."""
+    grid = np.linspace(-_REACH, _REACH, 8001) + 1.234e-4  # off the round numbers, where kinks like to be
+    values = f(grid)
+    scale = max(1.0, float(np.abs(values[np.abs(grid) < 6]).max()))
+    suspects = np.argsort(-np.abs(np.diff(values)))[:_SUSPECTS]
+    left, right = grid[suspects], grid[suspects + 1]
+    for _ in range(34):
+        middle = 0.5 * (left + right)
+        f_middle = f(middle)
+        in_left = np.abs(f_middle - f(left)) > np.abs(f(right) - f_middle)
+        left, right = np.where(in_left, left, middle), np.where(in_left, middle, right)
+    persists = np.abs(f(right) - f(left)) > 1e-4 * scale
+    found = np.unique(np.round(0.5 * (left + right)[persists], 9)) + 0.0
+    return tuple(float(x) for x in found)
+
+
+def _as_piecewise_linear(f: _Derivatives, kinks: tuple[float, ...], name: str) -> PiecewiseLinear | None:
+    """The same function with closed expectations, when its slope is constant between the kinks."""
+    edges = np.array([-_REACH, *kinks, _REACH])
+    inside = edges[:-1, None] + np.diff(edges)[:, None] * np.array([0.1, 0.37, 0.5, 0.81])
+    slopes = f.slope(inside.ravel()).reshape(inside.shape)
+    if not kinks or np.ptp(slopes, axis=1).max() > 1e-12:
+        return None
+    first = float(slopes[0, 0])
+    constant = float(f.value(np.array(kinks))[0]) - first * kinks[0]
+    return PiecewiseLinear(constant, first, kinks, tuple(np.diff(slopes[:, 0]).tolist()), name=name)
+
+
+def _trapezoid_step(f: _Derivatives) -> float:
+    """The coarsest trapezoidal rule that integrates the function and its slope at preactivation variance 4."""
+
+    def moments(step: float) -> _Vector:
+        x = np.arange(-9, 9 + step / 2, step)
+        weight = np.exp(-0.5 * x**2) * step / sqrt(2 * np.pi)
+        value, slope = f.value(2 * x), f.slope(2 * x)
+        return np.asarray(np.stack([value**2, value * x, slope**2, slope]) @ weight)
+
+    reference = moments(1 / 64)
+    tolerance = 1e-10 * max(1.0, float(np.abs(reference).max()))
+    return next((step for step in _STEPS if np.abs(moments(step) - reference).max() <= tolerance), _STEPS[-1])

@@ -1,0 +1,56 @@
+"""What the labels are made of: functions of the teacher's preactivations."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+from numpy.polynomial import hermite_e
+
+from dimfree.functions.activation import Activation, Polynomial
+
+
+class Committee(eqx.Module):
+    """f* = (1/k) sum_r a*_r activation(lambda*_r), with teacher overlaps P (docs/theory/committee.md, section 0)."""
+
+    activation: Activation
+    second_layer: Float[Array, " k"]
+    P: Float[Array, "k k"]
+
+    def __call__(self, teacher: Float[Array, "... k"]) -> Float[Array, "..."]:
+        """The noiseless label."""
+        return self.activation(teacher) @ (self.second_layer / self.units)
+
+    @property
+    def units(self) -> int:
+        """How many directions the label depends on."""
+        return self.P.shape[0]
+
+
+class HermiteLink(eqx.Module):
+    """f* = sum_n c_n prod_r He_{S_nr}(z_r) of orthonormal directions."""
+
+    terms: tuple[tuple[int, ...], ...] = eqx.field(static=True)
+    coefficients: Float[Array, " n"]
+    P: Float[Array, "k k"]
+
+    def __call__(self, teacher: Float[Array, "... k"]) -> Float[Array, "..."]:
+        """The noiseless label."""
+        total = jnp.zeros(teacher.shape[:-1], teacher.dtype)
+        for n, term in enumerate(self.terms):
+            product = jnp.ones(teacher.shape[:-1], teacher.dtype)
+            for r, degree in enumerate(term):
+                product = product * hermite(degree)(teacher[..., r])
+            total = total + self.coefficients[n] * product
+        return total
+
+    @property
+    def units(self) -> int:
+        """How many directions the label depends on."""
+        return len(self.terms[0])
+
+
+Target = Committee | HermiteLink
+
+
+def hermite(degree: int) -> Polynomial:
+    """He_degree, unnormalised."""
+    return Polynomial(tuple(float(c) for c in hermite_e.herme2poly([0.0] * degree + [1.0])), name=f"he{degree}")

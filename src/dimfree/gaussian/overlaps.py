@@ -1,0 +1,44 @@
+"""The overlaps (Q, M, a): the state of the high-dimensional limit, and the covariance of the preactivations."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+class Overlaps(eqx.Module):
+    """Q = W Wᵀ/d, M = W W*ᵀ/d and the second layer a (docs/theory/committee.md, section 0)."""
+
+    Q: Float[Array, "*batch p p"]
+    M: Float[Array, "*batch p k"]
+    a: Float[Array, "*batch p"]
+
+    def covariance(self, P: Float[Array, "k k"]) -> Float[Array, "*batch n n"]:
+        """Omega, students first."""
+        P = jnp.broadcast_to(P, (*self.Q.shape[:-2], *P.shape))
+        top = jnp.concatenate([self.Q, self.M], axis=-1)
+        bottom = jnp.concatenate([jnp.swapaxes(self.M, -1, -2), P], axis=-1)
+        return jnp.concatenate([top, bottom], axis=-2)
+
+
+def factor(Omega: Float[Array, "*batch n n"], rank: int) -> Float[Array, "*batch n rank"]:
+    """A with A Aᵀ = Omega and `rank` columns, for any positive semi-definite Omega of at most that rank (section 1.2).
+
+    With rank = n it is a Cholesky factor whose column is zero where the pivot vanishes, so that identical neurons stay
+    identical to the last bit. With rank < n (more neurons than dimensions) the leading eigenpairs are taken.
+    """
+    n = Omega.shape[-1]
+    if rank < n:
+        values, vectors = jnp.linalg.eigh(Omega)
+        return vectors[..., -rank:] * jnp.sqrt(jnp.maximum(values[..., -rank:], 0.0))[..., None, :]
+    threshold = 1e-13 * jnp.diagonal(Omega, axis1=-2, axis2=-1)
+
+    def column(j: Array, A: Array) -> Array:
+        rest = jnp.take(Omega, j, axis=-1) - jnp.sum(A * jnp.take(A, j, axis=-2)[..., None, :], axis=-1)
+        pivot = jnp.take(rest, j, axis=-1)
+        positive = pivot > jnp.take(threshold, j, axis=-1)
+        scale = jnp.where(positive, jax.lax.rsqrt(jnp.where(positive, pivot, 1.0)), 0.0)
+        below = jnp.arange(n) >= j
+        return A.at[..., j].set(jnp.where(below, rest * scale[..., None], 0.0))
+
+    return jax.lax.fori_loop(0, n, column, jnp.zeros_like(Omega))

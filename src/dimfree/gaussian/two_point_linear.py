@@ -1,0 +1,81 @@
+"""Closed two-point expectations of piecewise-linear functions (docs/theory/committee.md, section 3.2, ReLU row and beyond).
+
+For hinges (u-a)_+ and (w-b)_+ only B = P(u > a, w > b) is not elementary; A and kappa follow from it by Stein's lemma.
+"""
+
+from math import pi, sqrt
+
+import jax.numpy as jnp
+from jax.scipy.special import ndtr
+from jaxtyping import Array, Float
+
+from dimfree.functions.activation import PiecewiseLinear
+from dimfree.gaussian.arcsine import arcsine
+from dimfree.gaussian.nodes import gauss_legendre
+
+
+def piecewise_linear(
+    sigma: PiecewiseLinear, g: PiecewiseLinear, q_u: Float[Array, "..."], c: Float[Array, "..."], q_w: Float[Array, "..."]
+) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
+    """kappa, A, B."""
+    kappa = sigma.constant * g.constant + sigma.slope * g.slope * c
+    A, B = jnp.zeros_like(c), jnp.full_like(c, sigma.slope * g.slope)
+    for a, s in zip(sigma.kinks, sigma.bends, strict=True):
+        mean, above, density = _hinge(a, q_u)
+        # the hinge against the straight line constant + slope w
+        kappa += s * (g.constant * mean + g.slope * c * above)
+        A += s * density * (g.constant + g.slope * c / q_u * a)
+        B += s * g.slope * above
+    for b, s in zip(g.kinks, g.bends, strict=True):
+        mean, above, _ = _hinge(b, q_w)
+        kappa += s * (sigma.constant * mean + sigma.slope * c * above)
+        B += s * sigma.slope * above
+    for a, s in zip(sigma.kinks, sigma.bends, strict=True):
+        for b, r in zip(g.kinks, g.bends, strict=True):
+            pair = _two_hinges(a, b, q_u, c, q_w)
+            kappa, A, B = kappa + s * r * pair[0], A + s * r * pair[1], B + s * r * pair[2]
+    return kappa, A, B
+
+
+def _hinge(a: float, q: Array) -> tuple[Array, Array, Array]:
+    """E[(u-a)_+], P(u > a) and the density of u at a."""
+    scale = jnp.sqrt(q)
+    above = ndtr(-a / scale)
+    density = jnp.exp(-0.5 * a**2 / q) / (sqrt(2 * pi) * scale)
+    return q * density - a * above, above, density
+
+
+def _two_hinges(a: float, b: float, q_u: Array, c: Array, q_w: Array) -> tuple[Array, Array, Array]:
+    both = _both_above(a, b, q_u, c, q_w)
+    density_a, density_b = _hinge(a, q_u)[2], _hinge(b, q_w)[2]
+    hinge_given_a, w_above_given_a = _conditional_hinge(b, c / q_u * a, q_w - c**2 / q_u)
+    _, u_above_given_b = _conditional_hinge(a, c / q_w * b, q_u - c**2 / q_w)
+    A = density_a * hinge_given_a
+    w_on_both = c * density_a * w_above_given_a + q_w * density_b * u_above_given_b
+    kappa = q_u * A + c * both - a * (w_on_both - b * both)
+    return kappa, A, both
+
+
+def _conditional_hinge(b: float, mean: Array, variance: Array) -> tuple[Array, Array]:
+    """E[(w-b)_+] and P(w > b) for w ~ N(mean, variance), variance zero included (half the mass above an equal mean)."""
+    positive = variance > 1e-15
+    scale = jnp.sqrt(jnp.where(positive, variance, 1.0))
+    z = (mean - b) / scale
+    spread = scale * jnp.exp(-0.5 * z**2) / sqrt(2 * pi) + (mean - b) * ndtr(z)
+    step = jnp.heaviside(mean - b, 0.5)
+    return jnp.where(positive, spread, jnp.maximum(mean - b, 0.0)), jnp.where(positive, ndtr(z), step)
+
+
+def _both_above(a: float, b: float, q_u: Array, c: Array, q_w: Array) -> Array:
+    """P(u > a, w > b), by integrating over the correlation angle."""
+    angle = arcsine(c / jnp.sqrt(q_u * q_w))
+    if a == b == 0.0:
+        return 0.25 + angle / (2 * pi)
+    h, k = a / jnp.sqrt(q_u), b / jnp.sqrt(q_w)
+    t, w = gauss_legendre(64)
+    theta = angle[..., None] * t
+    opposite = 2 * jnp.sin((pi / 2 - theta) / 2) ** 2  # 1 - sin(theta), without cancellation
+    h, k = h[..., None], k[..., None]
+    exponent = (h - k) ** 2 / (opposite * (2 - opposite)) + 2 * h * k / (2 - opposite)
+    integral = angle * jnp.sum(w * jnp.exp(-0.5 * exponent), axis=-1) / (2 * pi)
+    return ndtr(-h[..., 0]) * ndtr(-k[..., 0]) + integral

@@ -1,0 +1,91 @@
+"""One-pass SGD on weight vectors: the real thing."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from dimfree.description import Cost
+from dimfree.functions.model import Model, block_steps
+from dimfree.gaussian.overlaps import Overlaps
+from dimfree.gaussian.start import Start
+from dimfree.problem import Problem
+from dimfree.simulate.block import Progress, Samples, run_block
+from dimfree.simulate.draws import normals
+from dimfree.simulate.walk import Walk, Walker
+
+
+class Network(eqx.Module):
+    """Students and teachers stacked, for each replica, with the second layers and the prescribed norms."""
+
+    weights: Float[Array, "r n d"]
+    second_layer: Float[Array, "p r"]
+    norms: Float[Array, "p r"]
+
+
+class VectorSGD(Walker):
+    """SGD on vectors: inputs drawn in float32 (the draw is the bottleneck), state in float64."""
+
+    name: ClassVar[str] = "sgd"
+    summary: ClassVar[str] = "real one-pass SGD on weight vectors"
+    cites: ClassVar[tuple[str, ...]] = ("robbins1951",)
+
+    def cost(self, problem: Problem) -> Cost:
+        """Per sample: d draws, p+k products with them, and their share of the Gram matrix."""
+        n, d, R = problem.network.width + problem.data.units, problem.dimension, problem.run.replicas
+        steps = problem.steps(problem.run.until)
+        per_sample = d * (7e-9 + 1e-10 * n) + 2e-8 * n + 1e-6 / R
+        return Cost(steps * problem.training.batch * R * per_sample, steps, R * d * (8.0 * n + 200))
+
+    def begin(self, model: Model, start: Start, replicas: int, key: Key[Array, ""]) -> Walk[Network]:
+        """Every replica starts from the same weights."""
+        if start.weights is None:
+            raise ValueError("VectorSGD needs a start drawn with vectors=True.")
+        p, R = model.width, replicas
+        network = Network(
+            weights=jnp.broadcast_to(start.weights, (R, *start.weights.shape)),
+            second_layer=jnp.broadcast_to(start.overlaps.a[:, None], (p, R)),
+            norms=jnp.broadcast_to(jnp.diagonal(start.overlaps.Q)[:, None], (p, R)),
+        )
+        return Walk(network, jnp.asarray(0), key)
+
+    def walk_block(
+        self, model: Model, network: Network, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
+    ) -> Network:
+        """Matrix products for the whole block, small sequential updates, one rank-b update of the weights."""
+        R, _, d = network.weights.shape
+        steps = block_steps(model.batch)
+        b, p = steps * model.batch, model.width
+        input_key, noise_key = jax.random.split(key)
+        X = normals(input_key, (R, b, d))  # sqrt(d) times the inputs
+        fields = jnp.moveaxis(X.astype(float) @ jnp.swapaxes(network.weights, 1, 2), 0, -1) / jnp.sqrt(1.0 * d)
+        samples = Samples(
+            students=fields[:, :p],
+            labels=labels(model, fields[:, p:], noise_key),
+            gram=jnp.moveaxis(X @ jnp.swapaxes(X, 1, 2), 0, -1).astype(float) / d,
+        )
+        progress = run_block(model, samples, network.second_layer, network.norms, block * steps, active)
+        students = _updated(network.weights[:, :p], progress, X)
+        if model.spherical:  # the block kept the norms up to rounding; rounding must not add up
+            students = students * jnp.sqrt(network.norms.T * d / jnp.sum(students**2, axis=-1))[..., None]
+        return Network(network.weights.at[:, :p].set(students), progress.second_layer, network.norms)
+
+    def overlaps(self, model: Model, network: Network) -> Overlaps:
+        """Measured on the vectors."""
+        W, d = network.weights, network.weights.shape[-1]
+        Omega = W[:, : model.width] @ jnp.swapaxes(W, 1, 2) / d
+        return Overlaps(Omega[..., : model.width], Omega[..., model.width :], network.second_layer.T)
+
+
+def labels(model: Model, teachers: Float[Array, "b k r"], key: Key[Array, ""]) -> Float[Array, "b r"]:
+    """y = f*(lambda*) + sqrt(Delta) z."""
+    clean = model.target(jnp.swapaxes(teachers, 1, 2))
+    return clean + jnp.sqrt(model.Delta) * normals(key, clean.shape)
+
+
+def _updated(students: Float[Array, "r p d"], progress: Progress, X: Float[Array, "r b d"]) -> Float[Array, "r p d"]:
+    """pi (W_0 + Cᵀ X); the products may be rounded to float32, their sum may not."""
+    C = jnp.moveaxis(progress.coefficients, -1, 0) / jnp.sqrt(1.0 * X.shape[-1])
+    return progress.factor.T[..., None] * (students + jnp.swapaxes(C, 1, 2).astype(X.dtype) @ X)

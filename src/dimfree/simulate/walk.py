@@ -1,0 +1,58 @@
+"""Walking in blocks to any step: the path depends on the seed alone, not on the times at which it is watched."""
+
+from abc import abstractmethod
+from typing import Any, Generic, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from dimfree.description import Description
+from dimfree.functions.model import Model, block_steps
+from dimfree.gaussian.overlaps import Overlaps
+
+Weights = TypeVar("Weights")
+
+
+class Walk(eqx.Module, Generic[Weights]):
+    """The network at the start of block number `block`; block n always draws the same samples."""
+
+    network: Weights
+    block: Int[Array, ""]
+    key: Key[Array, ""]
+
+
+class Walker(Description):
+    """Real SGD in blocks. A saved state at t is the state after exactly t/dt steps."""
+
+    stochastic = True
+
+    @abstractmethod
+    def walk_block(self, model: Model, network: Any, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]) -> Any:
+        """The network after the first `active` steps of a block."""
+
+    @abstractmethod
+    def overlaps(self, model: Model, network: Any) -> Overlaps:
+        """Overlaps with a leading replica axis."""
+
+    def advance(self, model: Model, state: Walk[Any], times: Float[Array, " t"]) -> tuple[Walk[Any], Overlaps]:
+        """Full blocks up to each time, then the beginning of the next one on a copy."""
+        size = block_steps(model.batch)
+
+        def to_time(walk: Walk[Any], time: Array) -> tuple[Walk[Any], Overlaps]:
+            step = jnp.rint(time / model.time_step).astype(int)
+            target = step // size
+
+            def block(n: Array, network: Any) -> Any:
+                return self.walk_block(model, network, n, _block_key(walk, n), jnp.asarray(size))
+
+            network = jax.lax.fori_loop(walk.block, target, block, walk.network)
+            now = self.walk_block(model, network, target, _block_key(walk, target), step - target * size)
+            return Walk(network, jnp.maximum(target, walk.block), walk.key), self.overlaps(model, now)
+
+        return jax.lax.scan(to_time, state, times)
+
+
+def _block_key(walk: Walk[Any], block: Array) -> Key[Array, ""]:
+    return jax.random.fold_in(walk.key, block)
