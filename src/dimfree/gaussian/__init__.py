@@ -1,0 +1,1 @@
+"""Every Gaussian expectation that the theories need, as a ladder of exactness."""

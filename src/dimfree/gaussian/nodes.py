@@ -37,9 +37,3 @@ def gauss_legendre(count: int) -> tuple[Vector, Vector]:
     x, w = legendre.leggauss(count)
     return (x + 1) / 2, w / 2
 
-
-@lru_cache(maxsize=64)
-def graded(count: int) -> tuple[Vector, Vector]:
-    """Gauss-Legendre on [0, 1] after x = t³(10 - 15t + 6t²): nodes crowd at both ends, where a piece may bend sharply."""
-    t, w = gauss_legendre(count)
-    return t**3 * (10 - 15 * t + 6 * t**2), 30 * w * t**2 * (1 - t) ** 2

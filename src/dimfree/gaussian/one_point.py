@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from numpy.polynomial import polynomial as poly
 
 from dimfree.functions.activation import Activation, Erf, General, PiecewiseLinear, Polynomial
-from dimfree.gaussian.nodes import graded, trapezoid
+from dimfree.gaussian.nodes import gauss_legendre, trapezoid
 
 _REACH = 9.0
 
@@ -90,7 +90,7 @@ def split_rule(breaks: Float[Array, "... b"], count: int) -> tuple[Float[Array, 
     inner = jnp.sort(jnp.clip(breaks, -_REACH, _REACH), axis=-1)
     edge = jnp.full((*inner.shape[:-1], 1), _REACH)
     edges = jnp.concatenate([-edge, inner, edge], axis=-1)
-    t, w = graded(count)
+    t, w = gauss_legendre(count)
     widths = jnp.diff(edges, axis=-1)[..., None]
     x = edges[..., :-1, None] + widths * t
     weights = widths * w * jnp.exp(-0.5 * x**2) / sqrt(2 * pi)

@@ -68,7 +68,9 @@ def _conditional_hinge(b: float, mean: Array, variance: Array) -> tuple[Array, A
 
 def _both_above(a: float, b: float, q_u: Array, c: Array, q_w: Array) -> Array:
     """P(u > a, w > b), by integrating over the correlation angle."""
-    angle = arcsine(c / jnp.sqrt(q_u * q_w))
+    rho = c / jnp.sqrt(q_u * q_w)
+    aligned = 1 - jnp.abs(rho) < 1e-15  # u and w are the same: the angle is fixed, and so its gradient vanishes
+    angle = jnp.where(aligned, jnp.copysign(pi / 2, rho), arcsine(jnp.where(aligned, 0.0, rho)))
     if a == b == 0.0:
         return 0.25 + angle / (2 * pi)
     h, k = a / jnp.sqrt(q_u), b / jnp.sqrt(q_w)

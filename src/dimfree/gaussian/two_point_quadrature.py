@@ -13,6 +13,7 @@ from dimfree.gaussian.one_point import split_rule
 _Triple = tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]
 _RADIUS = 8.6  # exp(-8.6²/2) is below the rounding error
 _ERF_STEP = 1 / 3  # erf is entire: a coarse trapezoid is exact to rounding
+_NODES = 48  # Gauss-Legendre nodes between two kinks
 _BATCH = 64  # pairs evaluated together; bounds the memory at any width
 
 
@@ -43,11 +44,13 @@ def split(sigma: Activation, g: Activation, q_u: Array, c: Array, q_w: Array) ->
     def pair(q_u: Array, c: Array, q_w: Array) -> _Triple:
         scale, slope, rest = _conditional(q_u, c, q_w)
         safe_slope = jnp.where(jnp.abs(slope) > 1e-3, slope, 1e-3)
-        outer = [b / scale for b in _near(sigma)] + [b / safe_slope for b in _near(g)]
-        x, weight_x = split_rule(jnp.stack(outer), 40)
+        layer = 8 * rest / safe_slope  # within this distance of a kink of g its average over y is not yet straight
+        outer = [b / scale for b in _near(sigma)]
+        outer += [b / safe_slope + side * layer for b in _near(g) for side in (-1, 0, 1)]
+        x, weight_x = split_rule(jnp.stack(outer), _NODES)
         safe_rest = jnp.where(rest > 1e-9, rest, 1.0)
         inner = [jnp.where(rest > 1e-9, (b - slope * x) / safe_rest, 0.0) for b in _near(g)]
-        y, weight_y = split_rule(jnp.stack(inner or [jnp.zeros_like(x)], axis=-1), 32)
+        y, weight_y = split_rule(jnp.stack(inner or [jnp.zeros_like(x)], axis=-1), _NODES)
         u, w = scale * x, slope * x[:, None] + rest * y
         g_w = weight_x * jnp.sum(weight_y * g(w), axis=-1)
         slope_g = weight_x * jnp.sum(weight_y * g.derivative(w), axis=-1)

@@ -1,0 +1,5 @@
+"""`python -m dimfree` is the same program as `dimfree`."""
+
+from dimfree.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Distances between accounts, the verdict, and the figures."""

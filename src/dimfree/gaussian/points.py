@@ -1,0 +1,28 @@
+"""Fixed points for Gaussian averages: scrambled Sobol points mapped to standard normals.
+
+The points depend on nothing but their dimension, their number and the index of the scrambling. A right-hand side that
+averages over them is therefore a deterministic, smooth function of the state, as adaptive solvers need, and two
+scramblings give independent unbiased estimates, from which an error bar follows.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+_SEED = 20230808
+_BITS = 30  # resolution of the Sobol generator: its coordinates are multiples of 2^-30
+
+
+@lru_cache(maxsize=32)
+def normal_points(dimension: int, count: int, scramble: int = 0) -> Float[np.ndarray, "count dimension"]:
+    """Return `count` (a power of two) points in `dimension` directions; mirror images are left to the caller."""
+    if count < 1 or count & (count - 1):
+        raise ValueError(f"count was {count}; expected a power of two, for which Sobol points are balanced.")
+    sampler = qmc.Sobol(dimension, scramble=True, bits=_BITS, rng=np.random.default_rng((_SEED, scramble)))
+    uniform = sampler.random_base2(count.bit_length() - 1) + 0.5 ** (_BITS + 1)  # cell centres: never 0 or 1
+    points: Float[np.ndarray, "count dimension"] = ndtri(uniform)
+    points.setflags(write=False)
+    return points

@@ -1,0 +1,1 @@
+"""Reference numbers made by independent code, and the adapters that check dimfree against them."""

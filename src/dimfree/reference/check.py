@@ -1,0 +1,108 @@
+"""Checking reference files: one adapter per kind of item, one rule for agreement."""
+
+import json
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dimfree.errors import ProblemError
+from dimfree.reference import committee
+
+Values = dict[str, Any]
+
+
+class Item(NamedTuple):
+    """One reference item as written in a file."""
+
+    file: str
+    id: str
+    kind: str
+    inputs: Values
+    expected: Values
+    rtol: float
+    atol: float
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"{self.file}:{self.id}"
+
+
+class Outcome(NamedTuple):
+    """What checking an item gave; no problem means agreement."""
+
+    name: str
+    problem: str | None
+
+
+ADAPTERS: dict[str, Callable[[Values], Values]] = {
+    "kernel": committee.kernel,
+    "ss_rhs_terms": committee.rhs_terms,
+    "ss_rhs": committee.rhs,
+    "one_step_mean": committee.one_step_mean,
+    "ss_trajectory": committee.trajectory,
+    "chain_moments": committee.chain_moments,
+}
+
+# Subjects of the shipped files that dimfree does not build yet, by name: nothing is skipped in silence.
+WAITING: dict[str, str] = {
+    "mf_trajectory": "mean-field and dimensionless ODEs",
+    "pr": "phase retrieval on the sphere, exit times by event",
+    "pr_noise_cov": "diffusion correction",
+    "pr_second_moment": "diffusion correction",
+    "exit_formulas": "annealed and quenched exit times",
+    "exit_quenched": "annealed and quenched exit times",
+    "classify": "regimes",
+    "leap": "leap complexity",
+    "information_exponent": "information exponent",
+}
+
+
+def items(folder: Path | None = None) -> Iterator[Item]:
+    """All items of the reference files in a folder; the shipped ones when none is given."""
+    if folder is not None and not folder.is_dir():
+        raise ProblemError(f"there is no folder {str(folder)!r} with reference files.")
+    root = files("dimfree.reference").joinpath("data") if folder is None else folder
+    for file in sorted(root.iterdir(), key=lambda entry: entry.name):
+        if file.name.endswith(".json"):
+            content = json.loads(file.read_text(encoding="utf-8"))
+            for item in content["items"]:
+                fields = (item[field] for field in ("id", "kind", "inputs", "expected", "rtol", "atol"))
+                yield Item(file.name.removesuffix(".json"), *fields)
+
+
+def check(item: Item) -> Outcome:
+    """Compute the item's values and compare them with what is expected."""
+    found = ADAPTERS[item.kind](item.inputs)
+    compare = _z_scores if item.kind == "chain_moments" else _within_tolerance
+    complaints = list(compare(item, found))
+    return Outcome(item.name, "; ".join(complaints) or None)
+
+
+def check_folder(folder: Path | None = None) -> list[Outcome]:
+    """Check every item whose subject exists."""
+    return [check(item) for item in items(folder) if item.kind in ADAPTERS]
+
+
+def _within_tolerance(item: Item, found: Values) -> Iterator[str]:
+    for name, expected in item.expected.items():
+        value, wanted = np.asarray(found[name], dtype=float), np.asarray(expected, dtype=float)
+        if value.shape != wanted.shape:
+            yield f"{name} has shape {value.shape}, expected {wanted.shape}"
+            continue
+        excess = np.abs(value - wanted) - (item.atol + item.rtol * np.abs(wanted))
+        if not (excess <= 0).all():
+            worst = np.unravel_index(np.argmax(np.where(np.isnan(excess), np.inf, excess)), excess.shape)
+            yield f"{name}{list(map(int, worst))} is {value[worst]:.12g}, expected {wanted[worst]:.12g}"
+
+
+def _z_scores(item: Item, found: Values) -> Iterator[str]:
+    """Moments of two independent Monte-Carlo runs: |z| < 4 with both standard errors."""
+    for name in ("mean", "var"):
+        error = np.hypot(item.expected[f"{name}_se"], found[f"{name}_se"])
+        z = (np.asarray(found[name]) - np.asarray(item.expected[name])) / error
+        if not (np.abs(z) < 4).all():
+            yield f"{name} is off by z = {np.round(z, 2).tolist()}"

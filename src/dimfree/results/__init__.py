@@ -1,0 +1,1 @@
+"""The written schema of results, their provenance and their files."""

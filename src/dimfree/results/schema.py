@@ -1,0 +1,39 @@
+"""The written schema of results: names, dimensions, units and meanings (docs/results.md is made from this table)."""
+
+from typing import NamedTuple
+
+
+class Variable(NamedTuple):
+    """One observable as it is stored."""
+
+    dims: tuple[str, ...]
+    units: str
+    meaning: str
+
+
+VARIABLES: dict[str, Variable] = {
+    "risk": Variable(("time", "replica"), "1", "population risk E[(f* - f)²]/2, without the noise floor"),
+    "Q": Variable(("time", "replica", "unit", "unit_"), "1", "overlaps between students, W Wᵀ/d"),
+    "M": Variable(("time", "replica", "unit", "teacher"), "1", "overlaps between students and teachers, W W*ᵀ/d"),
+    "a": Variable(("time", "replica", "unit"), "1", "second layer in the canonical scaling"),
+    "Q_diagonal": Variable(("time", "replica", "unit"), "1", "squared norms of the students, stored when Q is too large"),
+}
+
+TIME_UNITS = "steps * learning_rate / (width * dimension)"
+
+ATTRIBUTES: dict[str, str] = {
+    "description": "which account this is",
+    "problem": "the problem as TOML",
+    "digest": "content hash of the problem",
+    "seed": "seed of the run",
+    "cpu_seconds": "CPU time of the run, compilation included",
+    "wall_seconds": "wall time of the run, compilation included",
+    "created_at": "UTC, ISO 8601",
+    "dimfree_version": "version of dimfree",
+    "jax_version": "version of jax",
+    "python_version": "version of Python",
+    "platform": "operating system, machine and jax backend",
+    "cites": "keys into references.bib",
+}
+
+LARGEST_ARRAY = 20_000_000  # entries; Q over all times and replicas above this is stored as its diagonal

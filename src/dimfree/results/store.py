@@ -1,0 +1,62 @@
+"""Files: written under a temporary name and renamed, so that a killed run leaves the old file or the new one."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import xarray as xr
+
+from dimfree.errors import OutputError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path beside `path` that takes its place when the block succeeds and vanishes when it does not."""
+    writable(path.parent)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except OSError as failure:
+        raise OutputError(f"{str(path)!r} could not be written: {failure}.") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def writable(folder: Path) -> None:
+    """Make sure a folder exists and can be written to, before any work is spent on what goes there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as failure:
+        raise OutputError(
+            f"the output folder {str(folder)!r} cannot be written to ({failure.strerror}); choose another one with --out."
+        ) from None
+
+
+def save(tree: xr.DataTree, path: Path) -> None:
+    """Write a comparison as netCDF, one group per description."""
+    with replacing(path) as temporary:
+        tree.to_netcdf(temporary, engine="h5netcdf")
+
+
+def save_figure(write: Callable[[Path], None], path: Path) -> None:
+    """Write a figure through `write`, complete or not at all."""
+    with replacing(path) as temporary:
+        write(temporary)
+
+
+def load(path: str | Path) -> xr.DataTree:
+    """Read what `save` wrote."""
+    try:
+        with xr.open_datatree(path, engine="h5netcdf") as tree:
+            return tree.load()
+    except FileNotFoundError:
+        raise OutputError(f"there is no results file {str(path)!r}.") from None
+    except OSError as failure:
+        raise OutputError(f"{str(path)!r} is not a results file that can be read: {failure}.") from None

@@ -1,0 +1,1 @@
+"""The real thing: one-pass SGD on vectors, and exact in law on overlaps."""

@@ -1,0 +1,130 @@
+"""Problems of every kind, as the tables of a TOML file, for hypothesis."""
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from dimfree.problem.activation import NAMES
+
+number = st.floats(-1e6, 1e6)
+positive = st.floats(1e-6, 1e6)
+non_negative = st.floats(0, 1e6)
+increasing = st.lists(st.floats(0, 1e3), min_size=1, max_size=4, unique=True).map(sorted)
+coefficients = st.lists(number, min_size=1, max_size=5)
+scaling = st.sampled_from(["mean", "sqrt", "sum"])
+
+
+def numbers(size: int) -> st.SearchStrategy[list[float]]:
+    return st.lists(number, min_size=size, max_size=size)
+
+
+def directions(size: int, count: int) -> st.SearchStrategy[np.ndarray]:
+    entries = st.integers(-8, 8).map(lambda x: x / 4)  # exact in binary, so that overlaps are exact too
+    rows = st.lists(st.lists(entries, min_size=count, max_size=count), min_size=size, max_size=size)
+    return rows.map(np.array)
+
+
+piecewise_linear = increasing.flatmap(
+    lambda knots: st.fixed_dictionaries(
+        {"knots": st.just(knots), "values": numbers(len(knots)), "left_slope": number, "right_slope": number}
+    )
+)
+activation = st.one_of(
+    st.sampled_from(NAMES),
+    st.sampled_from(["he0", "he3", "he19", "jax.numpy:tanh", "my_module.deep:Class.softsign"]),
+    st.fixed_dictionaries({"hermite": coefficients}),
+    st.fixed_dictionaries({"polynomial": coefficients}),
+    piecewise_linear,
+)
+steps = increasing.flatmap(
+    lambda times: st.fixed_dictionaries(
+        {
+            "kind": st.just("steps"),
+            "times": st.just(times),
+            "factors": st.lists(non_negative, min_size=len(times), max_size=len(times)),
+        }
+    )
+)
+schedule = st.one_of(
+    steps,
+    st.fixed_dictionaries({"kind": st.just("power"), "scale": positive, "exponent": non_negative}),
+    st.fixed_dictionaries({"kind": st.just("exponential"), "scale": positive}),
+)
+named_link = st.fixed_dictionaries(
+    {"kind": st.just("multi-index"), "link": st.sampled_from(["staircase-2", "parity-3"]), "noise": non_negative}
+)
+training = st.fixed_dictionaries(
+    {
+        "learning_rate": positive,
+        "batch": st.integers(1, 1000),
+        "second_layer_rate": non_negative,
+        "weight_decay": non_negative,
+        "second_layer_decay": non_negative,
+        "spherical": st.booleans(),
+    },
+    optional={"schedule": schedule},
+)
+run = st.fixed_dictionaries(
+    {
+        "until": positive,
+        "replicas": st.integers(1, 10**6),
+        "seed": st.integers(0, 2**31),
+        "points": st.integers(2, 100),
+        "spacing": st.sampled_from(["log", "linear"]),
+    }
+)
+
+
+@st.composite
+def teacher(draw: st.DrawFn, units: int) -> dict[str, Any]:
+    teachers = draw(directions(units, units))
+    return {
+        "units": units,
+        "activation": draw(activation),
+        "second_layer": draw(st.one_of(number, numbers(units))),
+        "overlap": draw(st.sampled_from(["orthonormal", (teachers @ teachers.T).tolist()])),
+        "scaling": draw(scaling),
+        "noise": draw(non_negative),
+    }
+
+
+@st.composite
+def link(draw: st.DrawFn, units: int) -> dict[str, Any]:
+    term = st.lists(st.integers(0, 20), min_size=units, max_size=units)
+    terms = [[1] * units, *draw(st.lists(term, max_size=3))]
+    table = {"kind": "multi-index", "terms": terms, "noise": draw(non_negative)}
+    return {**table, "coefficients": draw(numbers(len(terms)))} if draw(st.booleans()) else table
+
+
+@st.composite
+def start(draw: st.DrawFn, width: int, P: np.ndarray) -> dict[str, Any]:
+    kind = draw(st.sampled_from(["gaussian", "sphere", "weights", "overlaps"]))
+    if kind == "weights":
+        return {"kind": kind, "file": draw(st.sampled_from(["w.npz", "folder/with space.npz", "/absolute.npz"]))}
+    if kind == "overlaps":
+        along = draw(directions(width, len(P)))
+        return {"kind": kind, "Q": (along @ P @ along.T + np.eye(width)).tolist(), "M": (along @ P).tolist()}
+    return {"kind": kind, "scale": draw(positive)}
+
+
+@st.composite
+def problem_tables(draw: st.DrawFn) -> dict[str, Any]:
+    width, units = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    data = draw(st.one_of(teacher(units), link(units), named_link))
+    units = int(data["link"][-1]) if "link" in data else units
+    P = np.array(data["overlap"]) if isinstance(data.get("overlap"), list) else np.eye(units)
+    return {
+        "dimension": draw(st.integers(width + units, 10**9)),
+        "data": data,
+        "network": {
+            "width": width,
+            "activation": draw(activation),
+            "second_layer": draw(st.sampled_from(["fixed", "trained"])),
+            "second_layer_start": draw(st.one_of(number, st.just("signs"), numbers(width))),
+            "scaling": draw(scaling),
+        },
+        "training": draw(training),
+        "start": draw(start(width, P)),
+        "run": draw(run),
+    }

@@ -1,0 +1,108 @@
+"""The content hash: equal problems have equal digests, different problems different ones, in every process."""
+
+import functools
+import os
+import subprocess
+import sys
+
+import jax.numpy as jnp
+import pytest
+
+from dimfree.problem import Problem, TwoLayer, loads
+
+CHANGES = {
+    "dimension": 501,
+    "data.units": 3,
+    "data.activation": "relu",
+    "data.second_layer": 2.0,
+    "data.overlap": [[1.0, 0.5], [0.5, 1.0]],
+    "data.scaling": "sum",
+    "data.noise": 0.0,
+    "network.width": 5,
+    "network.activation": {"hermite": [0.0, 1.0]},
+    "network.second_layer": "trained",
+    "network.second_layer_start": "signs",
+    "network.scaling": "sqrt",
+    "training.learning_rate": 1.0 + 1e-15,
+    "training.schedule": {"kind": "power"},
+    "training.batch": 2,
+    "training.second_layer_rate": 2.0,
+    "training.weight_decay": 0.1,
+    "training.second_layer_decay": 0.1,
+    "training.spherical": True,
+    "start.kind": "sphere",
+    "start.scale": 2.0,
+    "run.until": 1.0,
+    "run.replicas": 3,
+    "run.seed": 1,
+    "run.points": 10,
+    "run.spacing": "linear",
+}
+
+
+def of_function(function) -> str:
+    return Problem(network=TwoLayer(activation=function)).digest
+
+
+def test_every_key_counts():
+    digests = {key: Problem().replace(**{key: value}).digest for key, value in CHANGES.items()}
+    assert len({Problem().digest, *digests.values()}) == len(CHANGES) + 1
+
+
+def test_every_key_is_tried():
+    keys = {"dimension"}
+    for name in ("data", "network", "training", "start", "run"):
+        section = getattr(Problem(), name)
+        keys |= {f"{name}.{key}" for key in type(section).model_fields if (name, key) not in {("data", "kind"), ("training", "kind")}}
+    assert keys == set(CHANGES)
+
+
+def test_spelling_does_not_count():
+    one = loads("dimension = 500\n[training]\nlearning_rate = 1\n[data]\nnoise = 0.001\nunits = 2")
+    other = loads("[data]\nkind = 'teacher'\nunits = 2\nnoise = 1e-3\n[training]\nlearning_rate = 1.0")
+    assert one.digest == other.digest == Problem().digest
+
+
+def test_digest_is_the_same_in_another_process():
+    code = "from dimfree.problem import Problem; print(Problem(dimension=123).digest)"
+    environment = {**os.environ, "PYTHONHASHSEED": "12345"}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == Problem(dimension=123).digest
+
+
+def test_importing_a_problem_does_not_import_jax():
+    code = "import sys, dimfree.problem; print('jax' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+
+
+def test_the_same_function_has_the_same_digest():
+    assert of_function(jnp.tanh) == of_function(jnp.tanh) == of_function("jax.numpy:tanh")
+
+
+def scaled(c: float):
+    return lambda x: jnp.tanh(c * x)
+
+
+@pytest.mark.xfail(reason="names, closures and arguments of functions are not part of the digest")
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (lambda x: jnp.tanh(x), lambda x: jnp.sin(x)),
+        (scaled(1.0), scaled(2.0)),
+        (functools.partial(jnp.power, 2.0), functools.partial(jnp.power, 3.0)),
+    ],
+    ids=["names", "closure", "partial"],
+)
+def test_different_functions_have_different_digests(one, other):
+    assert of_function(one) != of_function(other)
+
+
+def test_lambdas_with_other_constants_have_different_digests():
+    assert of_function(lambda x: jnp.tanh(1.5 * x)) != of_function(lambda x: jnp.tanh(2.5 * x))
+
+
+@pytest.mark.xfail(reason="the memory address of an inner function's code is part of the digest")
+def test_digest_of_a_function_with_an_inner_function_knows_no_address():
+    source = "lambda x: (lambda y: y + 1)(x)"
+    assert of_function(eval(source)) == of_function(eval(source))

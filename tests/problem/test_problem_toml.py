@@ -1,0 +1,136 @@
+"""Problems as TOML: what is written is read again; single keys can be changed."""
+
+import jax.numpy as jnp
+import pytest
+from hypothesis import given
+from problem_strategies import problem_tables
+
+from dimfree.problem import (
+    ExponentialDecay,
+    Hermite,
+    MultiIndex,
+    OnePass,
+    PowerDecay,
+    Problem,
+    SphereStart,
+    Teacher,
+    TwoLayer,
+    dumps,
+    load,
+    loads,
+)
+from dimfree.problem.toml import parse_override
+
+
+@given(problem_tables())
+def test_what_is_written_is_read_again(tables):
+    problem = Problem(**tables)
+    again = loads(dumps(problem))
+    assert again == problem
+    assert again.digest == problem.digest
+    assert hash(again) == hash(problem)
+
+
+@given(problem_tables())
+def test_a_copy_without_changes_is_the_same_problem(tables):
+    problem = Problem(**tables)
+    assert problem.replace() == problem
+
+
+def test_an_empty_file_is_the_embedded_problem(tmp_path):
+    (tmp_path / "empty.toml").write_text("")
+    assert load(tmp_path / "empty.toml") == Problem()
+
+
+def test_a_section_without_kind_is_of_the_default_kind():
+    problem = loads("[data]\nunits = 3\n[start]\nscale = 2.0\n[network]\nwidth = 5\nactivation = 'he3'")
+    assert problem.data == Teacher(units=3)
+    assert problem.start.kind == "gaussian"
+    assert problem.start.scale == 2.0
+    assert problem.network == TwoLayer(width=5, activation="he3")
+
+
+def test_every_key_is_spelled_out():
+    text = dumps(Problem())
+    for section in (Problem, Teacher, TwoLayer, OnePass):
+        for key in section.model_fields:
+            assert key in text or key == "schedule"  # TOML has no null: no schedule is no table
+
+
+def test_activation_as_table():
+    assert loads("[network.activation]\nhermite = [0, 0, 1]").network.activation == Hermite(hermite=(0.0, 0.0, 1.0))
+
+
+def test_importable_function_is_written_as_its_path():
+    written = dumps(Problem(network=TwoLayer(activation=jnp.tanh)))
+    assert loads(written).network.activation == "jax.numpy:tanh"
+
+
+def test_a_problem_is_frozen():
+    with pytest.raises(ValueError, match="frozen"):
+        Problem().dimension = 3
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "read"),
+    [
+        ("dimension", 7, lambda p: p.dimension),
+        ("training.learning_rate", 0.5, lambda p: p.training.learning_rate),
+        ("data.noise", 0.25, lambda p: p.data.noise),
+        ("network.activation", "relu", lambda p: p.network.activation),
+        ("run.spacing", "linear", lambda p: p.run.spacing),
+    ],
+)
+def test_one_dotted_key_changes_one_value(key, value, read):
+    before, after = Problem(), Problem().replace(**{key: value})
+    assert read(before) != value
+    assert read(after) == value
+    assert after.replace(**{key: read(before)}) == before
+
+
+def test_setting_another_kind_drops_the_keys_of_the_old_one():
+    problem = Problem().replace(**{"data.kind": "multi-index", "data.link": "parity-2"})
+    assert problem.data == MultiIndex(link="parity-2")
+    assert problem.replace(**{"start.kind": "sphere", "start.scale": 2.0}).start == SphereStart(scale=2.0)
+
+
+def test_setting_the_same_kind_keeps_the_keys():
+    problem = Problem(data=Teacher(units=3)).replace(**{"data.kind": "teacher"})
+    assert problem.data == Teacher(units=3)
+
+
+def test_a_schedule_can_be_set_where_there_was_none():
+    problem = Problem().replace(**{"training.schedule.kind": "exponential", "training.schedule.scale": 3.0})
+    assert problem.training.schedule == ExponentialDecay(scale=3.0)
+    assert problem.replace(**{"training.schedule.kind": "power"}).training.schedule == PowerDecay()
+    assert problem.replace(**{"training.schedule": None}) == Problem()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("training.learning_rate=0.5", ("training.learning_rate", 0.5)),
+        ("network.width = 3", ("network.width", 3)),
+        ("network.activation=relu", ("network.activation", "relu")),
+        ('network.activation="relu"', ("network.activation", "relu")),
+        ("data.second_layer=[1, 2.5]", ("data.second_layer", [1, 2.5])),
+        ("training.spherical=true", ("training.spherical", True)),
+        ("start.file=a=b.npz", ("start.file", "a=b.npz")),
+    ],
+)
+def test_overrides_are_toml_values_or_bare_words(text, expected):
+    assert parse_override(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("link", "terms"),
+    [
+        ("staircase-3", ((1, 0, 0), (1, 1, 0), (1, 1, 1))),
+        ("parity-2", ((1, 1),)),
+        ("parity-3", ((1, 1, 1),)),
+    ],
+)
+def test_named_links_spell_out_their_terms(link, terms):
+    data = MultiIndex(link=link)
+    assert data.expansion == (terms, (1.0,) * len(terms))
+    assert data.units == len(terms[0])
