@@ -43,7 +43,9 @@ def _names(incomplete: str) -> list[str]:
     return [name for name in names() if name.startswith(incomplete)]
 
 
-ProblemFile = Annotated[Path | None, typer.Argument(help="A problem in TOML; left out, the embedded default.", show_default=False)]
+ProblemFile = Annotated[
+    Path | None, typer.Argument(help="A problem in TOML; left out, the embedded default.", show_default=False)
+]
 Overrides = Annotated[list[str] | None, typer.Option("--set", help="Change one key: training.learning_rate=0.5.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Same seed, same numbers.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder for figures and results.")]
@@ -59,7 +61,9 @@ def compare(
         list[str] | None, typer.Option("--only", help="Only these descriptions.", autocompletion=_names)
     ] = None,
     budget: Annotated[float, typer.Option("--budget", help="Seconds; what does not fit is left out.")] = 120.0,
-    fan: Annotated[int | None, typer.Option("--fan", min=2, help="Replicas of the overlap chain, for its spread.")] = None,
+    fan: Annotated[
+        int | None, typer.Option("--fan", min=2, help="Replicas of the overlap chain, for its spread.")
+    ] = None,
     seed: Seed = None,
     out: Out = Path("dimfree-results"),
     as_json: Json = False,
@@ -98,7 +102,9 @@ def solve(
 def simulate(
     file: ProblemFile = None,
     change: Overrides = None,
-    by: Annotated[str, typer.Option("--with", help="sgd on vectors, or chain in overlap space.", autocompletion=_names)] = "sgd",
+    by: Annotated[
+        str, typer.Option("--with", help="sgd on vectors, or chain in overlap space.", autocompletion=_names)
+    ] = "sgd",
     seed: Seed = None,
     out: Out = Path("dimfree-results"),
     as_json: Json = False,
@@ -122,7 +128,7 @@ def _run_one(
     with _progress(problem, quiet or as_json) as watch:
         comparison = run(problem, only=[name], budget=float("inf"), watch=watch)
     results, figure = comparison.save(out / f"{name}.nc"), comparison.plot(out / f"{name}.png")
-    data = comparison.tree[name]
+    data = comparison.tree[name].to_dataset()
     risk = data["risk"].mean("replica").values.tolist()
     times = data["time"].values.tolist()
     if as_json:
@@ -143,18 +149,24 @@ def show(file: ProblemFile = None, change: Overrides = None, as_json: Json = Fal
     from dimfree.problem import dumps
     from dimfree.registry import descriptions
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, description in descriptions().items():
         refusal, cost = description.refuses(problem), description.cost(problem)
         seconds = cost.seconds * machine_factor()
-        rows.append({"description": name, "refuses": refusal, "steps": cost.steps, "seconds": seconds, "memory": cost.memory})
+        rows.append(
+            {"description": name, "refuses": refusal, "steps": cost.steps, "seconds": seconds, "memory": cost.memory}
+        )
     if as_json:
-        typer.echo(json.dumps({"problem": problem.model_dump(mode="json"), "digest": problem.digest, "descriptions": rows}, indent=2))
+        typer.echo(
+            json.dumps(
+                {"problem": problem.model_dump(mode="json"), "digest": problem.digest, "descriptions": rows}, indent=2
+            )
+        )
         return
     typer.echo(dumps(problem))
     for row in rows:
-        cost = f"about {duration(row['seconds'])}, {row['steps']:.3g} steps, {row['memory'] / 1e6:.3g} MB"
-        typer.echo(f"{row['description']:<15}{'refuses: ' + row['refuses'] if row['refuses'] else cost}")
+        price = f"about {duration(row['seconds'])}, {row['steps']:.3g} steps, {row['memory'] / 1e6:.3g} MB"
+        typer.echo(f"{row['description']:<15}{'refuses: ' + row['refuses'] if row['refuses'] else price}")
 
 
 @app.command()
@@ -170,7 +182,9 @@ def new(
     if file.exists() and not force:
         raise OutputError(f"{str(file)!r} exists already; choose another name, or replace it with --force.")
     with replacing(file) as temporary:
-        temporary.write_text(files("dimfree.problem").joinpath("template.toml").read_text(encoding="utf-8"), encoding="utf-8")
+        temporary.write_text(
+            files("dimfree.problem").joinpath("template.toml").read_text(encoding="utf-8"), encoding="utf-8"
+        )
     typer.echo(str(file))
 
 
@@ -192,7 +206,9 @@ def list_(as_json: Json = False) -> None:
 
 @app.command()
 def cite(
-    names: Annotated[list[str] | None, typer.Argument(help="Descriptions; all when left out.", autocompletion=_names)] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Descriptions; all when left out.", autocompletion=_names)
+    ] = None,
 ) -> None:
     """Print BibTeX for dimfree and for the descriptions used."""
     _prepare()
@@ -267,7 +283,13 @@ def _progress(problem: "Problem", silent: bool) -> Iterator[Any]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description:<14}"), BarColumn(), TextColumn("t = {task.completed:.4g}"), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description:<14}"),
+        BarColumn(),
+        TextColumn("t = {task.completed:.4g}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         tasks: dict[str, Any] = {}
 

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,7 +15,7 @@ from dimfree.gaussian.start import Start
 from dimfree.problem import Problem
 
 
-class Cost(eqx.Module):
+class Cost(NamedTuple):
     """What a run will take, known before it starts."""
 
     seconds: float  # CPU seconds on a machine like the ones in benchmarks/

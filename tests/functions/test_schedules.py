@@ -22,7 +22,7 @@ TIMES = np.array([0.0, 0.4, 1.0, 2.5, 40.0])
     ],
 )
 def test_factor(written, factor):
-    np.testing.assert_allclose(schedule(written)(jnp.asarray(TIMES)), factor(TIMES), rtol=1e-15)
+    np.testing.assert_allclose(schedule(written)(jnp.asarray(TIMES)), factor(TIMES), rtol=1e-14)
     assert float(schedule(written)(jnp.asarray(2.5))) == pytest.approx(factor(np.array(2.5)))
 
 

@@ -53,7 +53,11 @@ def test_every_key_is_tried():
     keys = {"dimension"}
     for name in ("data", "network", "training", "start", "run"):
         section = getattr(Problem(), name)
-        keys |= {f"{name}.{key}" for key in type(section).model_fields if (name, key) not in {("data", "kind"), ("training", "kind")}}
+        keys |= {
+            f"{name}.{key}"
+            for key in type(section).model_fields
+            if (name, key) not in {("data", "kind"), ("training", "kind")}
+        }
     assert keys == set(CHANGES)
 
 

@@ -66,7 +66,8 @@ SENTENCES = {
     "dimension = 2\n" + LINK + 'link = "staircase-3"': "3 independent teacher directions do not fit into dimension 2;",
     # links
     LINK: "[data]: terms is empty; give at least one Hermite multi-index such as terms = [[1, 0], [1, 1]].",
-    LINK + "terms = [[0, 0]]": "[data]: the link is constant: no term has a positive degree, so there is nothing to learn.",
+    LINK
+    + "terms = [[0, 0]]": "[data]: the link is constant: no term has a positive degree, so there is nothing to learn.",
     LINK + "terms = [[]]": "[data]: the link is constant",
     LINK + "terms = [[1, 0], [1]]": "[data]: all terms need the same length, one degree per direction.",
     LINK + "terms = [[1, 0]]\ncoefficients = [1.0, 2.0]": "[data]: 2 coefficients for 1 terms; give one per term.",
@@ -75,13 +76,16 @@ SENTENCES = {
     LINK + "terms = [[-1, 2]]": "[data] got terms.0.0 = -1: input should be greater than or equal to 0.",
     # starts
     SINGLE: "[start] needs a value for 'Q'. (1 more after this one.)",
-    PAIR + "Q = [[1.0, 0.0], [0.0, 1.0]]\nM = [[1.0]]": "start.M has shape (1, 1); it must be 2 x 1 (network.width x data.units).",
+    PAIR
+    + "Q = [[1.0, 0.0], [0.0, 1.0]]\nM = [[1.0]]": "start.M has shape (1, 1); it must be 2 x 1 (network.width x data.units).",
     PAIR + "Q = [[1.0, 0.0]]\nM = [[0.0], [0.0]]": "start.Q has shape (1, 2); it must be 2 x 2.",
     PAIR + "Q = [[1.0, 0.1], [0.2, 1.0]]\nM = [[0.0], [0.0]]": "start.Q is not symmetric; largest difference 0.1.",
     SINGLE + "Q = [[-1.0]]\nM = [[0.0]]": "start.Q is not positive semi-definite: its smallest eigenvalue is -1;",
     SINGLE + "Q = [[1.0]]\nM = [[2.0]]": "the joint overlap matrix of start.Q, start.M and the teacher is not positive",
     SINGLE + "Q = [[nan]]\nM = [[0.0]]": "[start] got Q.0.0 = nan: input should be a finite number.",
-    "dimension = 1\n" + SINGLE + "Q = [[1.0]]\nM = [[0.0]]": "start.Q and start.M need more than dimension = 1 directions;",
+    "dimension = 1\n"
+    + SINGLE
+    + "Q = [[1.0]]\nM = [[0.0]]": "start.Q and start.M need more than dimension = 1 directions;",
     # schedules
     STEPS + "times = [2.0, 1.0]\nfactors = [1.0, 2.0]": "[training.schedule]: times [2.0, 1.0] must increase strictly.",
     STEPS + "times = [2.0]\nfactors = [1.0, 2.0]": "1 times and 2 factors were given; give one factor per time.",

@@ -55,7 +55,9 @@ def plan(problem: Problem, candidates: Iterable[Description], budget: float) -> 
 def _excess(cost: Cost, seconds: float, remaining: float) -> str | None:
     memory = _memory()
     if cost.memory > 0.8 * memory:
-        return f"it needs {cost.memory / 1e9:.1f} GB of memory and the machine has {memory / 1e9:.1f}; lower run.replicas."
+        return (
+            f"it needs {cost.memory / 1e9:.1f} GB of memory and the machine has {memory / 1e9:.1f}; lower run.replicas."
+        )
     if seconds <= remaining:
         return None
     return (

@@ -57,7 +57,10 @@ class Comparison(NamedTuple):
         if not theories:
             return "Only real SGD was run."
         best = min(theories, key=lambda name: theories[name].mean_percent)
-        parts = [f"{name} {d.verdict} ({d.mean_percent:.2g} % from {self.reference} on average)" for name, d in theories.items()]
+        parts = [
+            f"{name} {d.verdict} ({d.mean_percent:.2g} % from {self.reference} on average)"
+            for name, d in theories.items()
+        ]
         return f"{'; '.join(parts)}. Closest: {best}."
 
     def __rich__(self) -> Table:
@@ -159,7 +162,11 @@ def _nothing_ran(left_out: list[LeftOut], tried: tuple[Description, ...]) -> Exc
     reasons = " ".join(f"{left.name}: {left.reason}" for left in left_out)
     if tried:
         return DivergenceError(f"every description failed. {reasons}")
-    return RefusalError(f"no description can be run. {reasons}") if left_out else ProblemError("no description was asked for.")
+    return (
+        RefusalError(f"no description can be run. {reasons}")
+        if left_out
+        else ProblemError("no description was asked for.")
+    )
 
 
 def _deviation(d: Distance) -> tuple[str, str, str]:

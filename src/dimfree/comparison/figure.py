@@ -69,7 +69,9 @@ def _draw_overlaps(comparison: "Comparison", axes: Axes) -> None:
         M = data["M"].mean("replica").values
         p, k = M.shape[1:]
         shown = slice(None, None, max(1, data.sizes["time"] // _MARKERS)) if name in _EXPERIMENT else slice(None)
-        style: dict[str, Any] = {"ls": "none", "marker": "o", "ms": 3, "mfc": "white", "mew": 0.8} if name in _EXPERIMENT else {"lw": 1.4}
+        style: dict[str, Any] = (
+            {"ls": "none", "marker": "o", "ms": 3, "mfc": "white", "mew": 0.8} if name in _EXPERIMENT else {"lw": 1.4}
+        )
         for i in range(min(p, max(1, _MOST_CURVES // k))):
             for r in range(k):
                 axes.plot(data["time"].values[shown], M[shown, i, r], color=_TEACHERS[r % len(_TEACHERS)], **style)
@@ -77,7 +79,9 @@ def _draw_overlaps(comparison: "Comparison", axes: Axes) -> None:
     if k <= len(_TEACHERS):
         handles = [axes.plot([], [], color=_TEACHERS[r], lw=2, label=f"with teacher {r + 1}")[0] for r in range(k)]
         axes.legend(handles=handles, frameon=False, loc="best")
-    shown_names = " and ".join(f"{name} ({'markers' if name in _EXPERIMENT else 'lines'})" for name in (theory, comparison.reference) if name)
+    shown_names = " and ".join(
+        f"{name} ({'markers' if name in _EXPERIMENT else 'lines'})" for name in (theory, comparison.reference) if name
+    )
     axes.set(xscale="log", xlabel=_time_label(), ylabel="student–teacher overlap $M_{ir}$", title=shown_names)
 
 
@@ -95,7 +99,7 @@ def _time_label() -> str:
     return "time $t$ = steps × rate / (width × dimension)"
 
 
-def _style() -> dict[str, Any]:
+def _style() -> Any:  # matplotlib's literal type of the keys is longer than this file
     return {
         "font.size": 9,
         "axes.spines.top": False,
@@ -105,5 +109,3 @@ def _style() -> dict[str, Any]:
         "legend.fontsize": 8,
         "axes.titlesize": 9,
     }
-
-

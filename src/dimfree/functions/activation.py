@@ -13,12 +13,11 @@ from jaxtyping import Array, Float
 from numpy.polynomial import polynomial as poly
 
 
-
 class Activation(eqx.Module):
     """A scalar function applied elementwise, with its derivatives and the points where they jump."""
 
-    name: eqx.AbstractVar[str]
-    kinks: eqx.AbstractVar[tuple[float, ...]]
+    name: str = eqx.field(default="function", static=True, kw_only=True)
+    kinks: tuple[float, ...] = eqx.field(default=(), static=True, kw_only=True)
 
     @abstractmethod
     def __call__(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -36,8 +35,7 @@ class Activation(eqx.Module):
 class Erf(Activation):
     """erf(x / sqrt(2)): every expectation that dimfree needs is closed."""
 
-    name: str = eqx.field(default="erf", static=True)
-    kinks: tuple[float, ...] = eqx.field(default=(), static=True)
+    name: str = eqx.field(default="erf", static=True, kw_only=True)
 
     def __call__(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
         """The value."""
@@ -52,8 +50,6 @@ class Polynomial(Activation):
     """sum_j coefficients[j] x^j."""
 
     coefficients: tuple[float, ...] = eqx.field(static=True)
-    name: str = eqx.field(default="polynomial", static=True)
-    kinks: tuple[float, ...] = eqx.field(default=(), static=True)
 
     @property
     def degree(self) -> int:
@@ -74,9 +70,7 @@ class PiecewiseLinear(Activation):
 
     constant: float = eqx.field(static=True)
     slope: float = eqx.field(static=True)
-    kinks: tuple[float, ...] = eqx.field(static=True)
     bends: tuple[float, ...] = eqx.field(static=True)
-    name: str = eqx.field(default="piecewise-linear", static=True)
 
     @property
     def is_relu(self) -> bool:
@@ -98,9 +92,7 @@ class General(Activation):
     """Any function written in jax.numpy; kinks and the quadrature step it needs are found by `functions.inspect`."""
 
     function: Callable[[Array], Array] = eqx.field(static=True)
-    kinks: tuple[float, ...] = eqx.field(static=True)
     step: float = eqx.field(static=True)
-    name: str = eqx.field(default="function", static=True)
 
     def __call__(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
         """The value."""

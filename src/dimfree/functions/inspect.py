@@ -62,7 +62,9 @@ def _check(f: _Derivatives, name: str) -> None:
             "write it with jax.numpy functions that map each number on its own."
         ) from None
     if not finite:
-        raise ProblemError(f"the activation {name} or its derivative is not finite near zero; it must be finite for all x.")
+        raise ProblemError(
+            f"the activation {name} or its derivative is not finite near zero; it must be finite for all x."
+        )
     if together.shape != probe.shape or not np.allclose(together, reversed_[::-1], rtol=1e-12, atol=1e-12):
         raise ProblemError(f"the activation {name} is not elementwise; it must map each number on its own.")
 
@@ -93,7 +95,8 @@ def _as_piecewise_linear(f: _Derivatives, kinks: tuple[float, ...], name: str) -
         return None
     first = float(slopes[0, 0])
     constant = float(f.value(np.array(kinks))[0]) - first * kinks[0]
-    return PiecewiseLinear(constant, first, kinks, tuple(np.diff(slopes[:, 0]).tolist()), name=name)
+    bends: list[float] = np.diff(slopes[:, 0]).tolist()
+    return PiecewiseLinear(constant, first, tuple(bends), kinks=kinks, name=name)
 
 
 def _trapezoid_step(f: _Derivatives) -> float:

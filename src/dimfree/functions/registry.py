@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -18,9 +19,9 @@ from dimfree.problem.activation import Polynomial as WrittenPolynomial
 
 _CLOSED: dict[str, Activation] = {
     "erf": Erf(),
-    "relu": PiecewiseLinear(0.0, 0.0, (0.0,), (1.0,), name="relu"),
-    "leaky-relu": PiecewiseLinear(0.0, 0.01, (0.0,), (0.99,), name="leaky-relu"),
-    "hard-tanh": PiecewiseLinear(-1.0, 0.0, (-1.0, 1.0), (1.0, -1.0), name="hard-tanh"),
+    "relu": PiecewiseLinear(0.0, 0.0, (1.0,), kinks=(0.0,), name="relu"),
+    "leaky-relu": PiecewiseLinear(0.0, 0.01, (0.99,), kinks=(0.0,), name="leaky-relu"),
+    "hard-tanh": PiecewiseLinear(-1.0, 0.0, (1.0, -1.0), kinks=(-1.0, 1.0), name="hard-tanh"),
     "linear": Polynomial((0.0, 1.0), name="linear"),
     "square": Polynomial((0.0, 0.0, 1.0), name="square"),
 }
@@ -50,7 +51,7 @@ def activation(written: Any) -> Activation:
         case Hermite():
             return _hermite(written.hermite, "hermite")
         case WrittenPolynomial():
-            return Polynomial(written.polynomial)
+            return Polynomial(written.polynomial, name="polynomial")
         case WrittenPiecewiseLinear():
             return _interpolated(written)
         case _:
@@ -63,16 +64,17 @@ def _hermite(coefficients: tuple[float, ...], name: str) -> Polynomial:
 
 def _interpolated(written: WrittenPiecewiseLinear) -> PiecewiseLinear:
     knots, values = written.knots, written.values
-    inner = [(values[i + 1] - values[i]) / (knots[i + 1] - knots[i]) for i in range(len(knots) - 1)]
-    slopes = [written.left_slope, *inner, written.right_slope]
-    bends = tuple(right - left for left, right in zip(slopes, slopes[1:], strict=False))
-    return PiecewiseLinear(values[0] - written.left_slope * knots[0], written.left_slope, knots, bends)
+    corners = pairwise(zip(knots, values, strict=True))
+    inner = [(right - left) / (b - a) for (a, left), (b, right) in corners]
+    bends = tuple(right - left for left, right in pairwise([written.left_slope, *inner, written.right_slope]))
+    constant = values[0] - written.left_slope * knots[0]
+    return PiecewiseLinear(constant, written.left_slope, bends, kinks=knots, name="piecewise-linear")
 
 
 def _imported(path: str) -> Callable[..., jax.Array]:
     module, _, name = path.partition(":")
     try:
-        found = importlib.import_module(module)
+        found: Any = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as failure:
@@ -81,4 +83,5 @@ def _imported(path: str) -> Callable[..., jax.Array]:
         ) from None
     if not callable(found):
         raise ProblemError(f"the activation {path!r} is not a function but a {type(found).__name__}.")
-    return found
+    function: Callable[..., jax.Array] = found
+    return function

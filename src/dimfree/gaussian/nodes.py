@@ -36,4 +36,3 @@ def gauss_legendre(count: int) -> tuple[Vector, Vector]:
     """Gauss-Legendre rule on [0, 1]."""
     x, w = legendre.leggauss(count)
     return (x + 1) / 2, w / 2
-

@@ -78,8 +78,8 @@ def _by_quadrature(sigma: Activation, q: Array, count: int) -> Array:
         x, w = split_rule(jnp.stack([kink / scale[..., 0] for kink in sigma.kinks], axis=-1), 80)
     else:
         assert isinstance(sigma, General)
-        points, w = trapezoid(sigma.step, 1, _REACH)
-        x = jnp.asarray(points[:, 0])
+        points, weights = trapezoid(sigma.step, 1, _REACH)
+        x, w = jnp.asarray(points[:, 0]), jnp.asarray(weights)
     values = sigma(scale * x) * w
     moments = [jnp.sum(values * he, axis=-1) for he in hermite_polynomials(x, max(count, 2))[:count]]
     return jnp.stack([moment * scale[..., 0] ** -j for j, moment in enumerate(moments)], axis=-1)

@@ -89,12 +89,16 @@ def _loaded(problem: Problem, start: WeightsStart) -> Float[Array, "n d"]:
     except FileNotFoundError:
         raise ProblemError(f"[start] names the file {str(start.file)!r}, which does not exist.") from None
     except (OSError, ValueError) as failure:
-        raise ProblemError(f"[start] names the file {str(start.file)!r}, which is not a readable .npz archive ({failure}).") from None
+        raise ProblemError(
+            f"[start] names the file {str(start.file)!r}, which is not a readable .npz archive ({failure})."
+        ) from None
     for name, shape in shapes.items():
         if name not in found:
             raise ProblemError(f"the start file {str(start.file)!r} has no array {name!r}; it needs W and Wstar.")
         if found[name].shape != shape:
-            raise ProblemError(f"{name} in {str(start.file)!r} has shape {found[name].shape}; this problem needs {shape}.")
+            raise ProblemError(
+                f"{name} in {str(start.file)!r} has shape {found[name].shape}; this problem needs {shape}."
+            )
         if not np.isfinite(found[name]).all():
             raise ProblemError(f"{name} in {str(start.file)!r} has entries that are not finite.")
     P = found["Wstar"] @ found["Wstar"].T / problem.dimension

@@ -15,7 +15,11 @@ from dimfree.gaussian.nodes import gauss_legendre
 
 
 def piecewise_linear(
-    sigma: PiecewiseLinear, g: PiecewiseLinear, q_u: Float[Array, "..."], c: Float[Array, "..."], q_w: Float[Array, "..."]
+    sigma: PiecewiseLinear,
+    g: PiecewiseLinear,
+    q_u: Float[Array, "..."],
+    c: Float[Array, "..."],
+    q_w: Float[Array, "..."],
 ) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
     """kappa, A, B."""
     kappa = sigma.constant * g.constant + sigma.slope * g.slope * c

@@ -19,8 +19,8 @@ _BATCH = 64  # pairs evaluated together; bounds the memory at any width
 
 def smooth(sigma: Activation, g: Activation, q_u: Array, c: Array, q_w: Array) -> _Triple:
     """kappa, A, B of two smooth functions by the product trapezoidal rule (docs/theory/committee.md, section 3.2)."""
-    points, weights = trapezoid(min(_step(sigma), _step(g)), 2, _RADIUS)
-    x, y, weights = jnp.asarray(points[:, 0]), jnp.asarray(points[:, 1]), jnp.asarray(weights)
+    points, point_weights = trapezoid(min(_step(sigma), _step(g)), 2, _RADIUS)
+    x, y, weights = jnp.asarray(points[:, 0]), jnp.asarray(points[:, 1]), jnp.asarray(point_weights)
 
     def pair(q_u: Array, c: Array, q_w: Array) -> _Triple:
         scale, slope, rest = _conditional(q_u, c, q_w)

@@ -4,16 +4,15 @@ Closed forms (erf, square, ReLU), then product quadrature while the number of di
 scrambled-Sobol points with an error estimate (docs/theory/committee.md, section 3.3).
 """
 
-from math import ceil
-
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation, Erf, General, PiecewiseLinear, Polynomial
 from dimfree.functions.model import Model
 from dimfree.functions.target import Committee
 from dimfree.gaussian.moments import risk, student_kernels
-from dimfree.gaussian.nodes import gauss_hermite, trapezoid
+from dimfree.gaussian.nodes import Table, Vector, gauss_hermite, trapezoid
 from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.gaussian.points import normal_points
 from dimfree.gaussian.variance_erf import variance_erf, variance_erf_wide_error, widest_exact
@@ -23,7 +22,13 @@ _RELU_TUPLES = 40_000  # above this many index tuples the closed ReLU form is sl
 _POINTS = 4096
 _SCRAMBLES = 4
 _LARGEST_RULE = 400_000
-_TRAPEZOID_STEP = {1: 1 / 8, 2: 1 / 8, 3: 1 / 5, 4: 1 / 3}  # coarser as the dimension grows; 1e-9 for tanh at variance 2
+_NO_RULE = (np.zeros((0, 0)), np.zeros(0))
+_TRAPEZOID_STEP = {
+    1: 1 / 8,
+    2: 1 / 8,
+    3: 1 / 5,
+    4: 1 / 3,
+}  # coarser as the dimension grows; 1e-9 for tanh at variance 2
 _TRAPEZOID_RADIUS = {1: 8.6, 2: 8.6, 3: 7.6, 4: 6.6}
 
 
@@ -37,8 +42,7 @@ def variance(model: Model, state: Overlaps) -> Float[Array, "p p"]:
         case "relu":
             return variance_relu(state.covariance(model.target.P), _weights(model, state), state.a, model.Delta)
         case "product":
-            x, w = _product_rule(model)
-            return _average(model, state, jnp.asarray(x), jnp.asarray(w))
+            return _average(model, state, *(jnp.asarray(part) for part in _product_rule(model)))
         case _:
             return _sampled(model, state, scramble=0)
 
@@ -52,18 +56,18 @@ def rung(model: Model) -> str:
             return "erf"
         case Polynomial(coefficients=(0.0, 0.0, 1.0)), Polynomial(coefficients=(0.0, 0.0, 1.0)):
             return "square"
-        case PiecewiseLinear(), PiecewiseLinear() if sigma.is_relu and g.is_relu and (model.width * n) ** 2 <= _RELU_TUPLES:
+        case PiecewiseLinear(), PiecewiseLinear() if (
+            sigma.is_relu and g.is_relu and (model.width * n) ** 2 <= _RELU_TUPLES
+        ):
             return "relu"
-    return "product" if _product_rule(model) else "sampled"
+    return "product" if len(_product_rule(model)[1]) else "sampled"
 
 
 def variance_error(model: Model, state: Overlaps) -> Float[Array, ""]:
     """The relative error of the variance term (Frobenius norm), from independent scramblings; zero on exact rungs."""
     which = rung(model)
     if which == "erf" and model.width > widest_exact():
-        return variance_erf_wide_error(
-            state.covariance(model.target.P), _weights(model, state), state.a, model.Delta
-        )
+        return variance_erf_wide_error(state.covariance(model.target.P), _weights(model, state), state.a, model.Delta)
     if which != "sampled":
         return jnp.zeros(())
     estimates = jnp.stack([_sampled(model, state, scramble) for scramble in range(_SCRAMBLES)])
@@ -103,16 +107,15 @@ def _square(Omega: Array, v: Array, a: Array, Delta: Array) -> Array:
     return 4 * jnp.outer(a, a) * bracket[:p, :p]
 
 
-def _product_rule(model: Model) -> tuple[Array, Array] | None:
-    """Nodes over all p + k directions, when few enough: Gauss-Hermite if all is polynomial, trapezoid if all is smooth."""
-    n = model.width + model.units
-    degrees = [_degree(model.activation), _target_degree(model)]
-    if None not in degrees:
-        count = ceil((2 * (degrees[0] - 1) + 2 * max(degrees) + 1) / 2)
-        return gauss_hermite(count, n) if count**n <= _LARGEST_RULE else None
-    if n not in _TRAPEZOID_STEP or not _smooth(model):
-        return None
-    return trapezoid(_TRAPEZOID_STEP[n], n, _TRAPEZOID_RADIUS[n])
+def _product_rule(model: Model) -> tuple[Table, Vector]:
+    """Nodes over all p + k directions: Gauss-Hermite if all is polynomial, trapezoid if all is smooth, none if too many."""
+    n, own, target = model.width + model.units, _degree(model.activation), _target_degree(model)
+    if own is not None and target is not None:
+        count = own + max(own, target)  # exact for c cᵀ, of degree 2 (own - 1) + 2 max(own, target)
+        return gauss_hermite(count, n) if count**n <= _LARGEST_RULE else _NO_RULE
+    if n in _TRAPEZOID_STEP and _smooth(model):
+        return trapezoid(_TRAPEZOID_STEP[n], n, _TRAPEZOID_RADIUS[n])
+    return _NO_RULE
 
 
 def _degree(f: Activation) -> int | None:

@@ -19,9 +19,7 @@ _STRIPS = 4  # l <= m is exploited strip by strip: 10 of 16 blocks of (l, m) rem
 Pairs = Int[np.ndarray, " r"]
 
 
-def _tilt(
-    Omega: Float[Array, "n n"], i: Pairs, j: Pairs
-) -> tuple[Float[Array, "3 n r"], Float[Array, " r"]]:
+def _tilt(Omega: Float[Array, "n n"], i: Pairs, j: Pairs) -> tuple[Float[Array, "3 n r"], Float[Array, " r"]]:
     """Return, for each pair, (1, g, h)/sqrt(1 + diag) of the tilted covariance Omega - g g^T - h h^T, and det(Gamma).
 
     g and h are the columns of Omega E Gamma^(-1/2) with the Cholesky factor of the 2x2 matrix Gamma = I + E^T Omega E. For

@@ -25,8 +25,8 @@ from dimfree.gaussian.variance_erf_exact import tilted_squares
 
 _POINTS = 4096
 _POINTS_AT_ONCE = 1024  # one block of preactivations stays in the cache
-_LAPACK_ROWS = 48
-_JITTER = 1e-10  # relative; makes the Cholesky factor exist, and differentiable, when Omega is singular
+_NULL_PIVOT = 1e-10  # relative
+_RIDGE = 1e-10  # relative; teachers may repeat each other
 _UNITS_PER_ANCHOR = 16  # at most p/16 teachers are treated exactly, so that their cost stays below that of the samples
 _SLOPE = np.sqrt(2.0 / np.pi)  # g'(0)
 
@@ -88,15 +88,20 @@ def _exact_rest(
     return single, both[: p * anchors].reshape(p, anchors), both[p * anchors :][place]
 
 
-def _cholesky(S: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """Return the lower Cholesky factor, halving large matrices: above about 100 rows LAPACK's threads fight with XLA's."""
-    n = S.shape[0]
-    if n <= _LAPACK_ROWS:
-        return jnp.linalg.cholesky(S, symmetrize_input=False)
-    half = n // 2
-    top = _cholesky(S[:half, :half])
-    side = jax.lax.linalg.triangular_solve(top, S[half:, :half], left_side=False, lower=True, transpose_a=True)
-    return jnp.block([[top, jnp.zeros((half, n - half))], [side, _cholesky(S[half:, half:] - side @ side.T)]])
+def _factor(S: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """Return a lower triangular A with A A^T = S for semidefinite S: a Cholesky factor with null columns for null pivots.
+
+    Unlike LAPACK's it never fails and has finite derivatives on singular S, and it starts no second pool of threads.
+    """
+    null = _NULL_PIVOT * jnp.mean(jnp.diagonal(S))
+
+    def eliminate(S: Float[Array, "n n"], j: Int[Array, ""]) -> tuple[Float[Array, "n n"], Float[Array, " n"]]:
+        regular = S[j, j] > null
+        column = jnp.where(regular, S[j] / jnp.sqrt(jnp.where(regular, S[j, j], 1.0)), 0.0)
+        return S - column[:, None] * column, column
+
+    _, columns = jax.lax.scan(eliminate, S, jnp.arange(S.shape[0]))
+    return columns.T
 
 
 def _sampled_rest(
@@ -109,8 +114,7 @@ def _sampled_rest(
     """Return the average of eps_i eps_j r over the points. E0^2 and g' are even, so mirror images would add nothing."""
     n, (p, anchors) = v.shape[0], regression.shape
     order = np.roll(np.arange(n), n - p)  # teachers first: they take the leading, best distributed Sobol directions
-    jitter = _JITTER * jnp.mean(jnp.diagonal(Omega)) * jnp.eye(n)
-    A = _cholesky((Omega + jitter)[order][:, order])[np.argsort(order)]
+    A = _factor(Omega[order][:, order])[np.argsort(order)]
 
     def add(total: Float[Array, "p p"], points: Float[Array, "b n"]) -> tuple[Float[Array, "p p"], None]:
         u = points @ A.T
@@ -143,7 +147,7 @@ def _variance(
     single, student_anchor, anchor_anchor = _exact_rest(padded, padded_v, closed, kept, p)
     t = slice(p, p + anchors)
     C = closed.B[:, t] - closed.m[kept, None] * closed.m[t]  # covariances of delta with the anchors' delta
-    ridge = _JITTER * jnp.trace(C[t]) * jnp.eye(anchors)
+    ridge = _RIDGE * jnp.trace(C[t]) * jnp.eye(anchors)
     regression = jnp.linalg.solve(C[t] + ridge, C[:p].T).T
     cross = student_anchor @ regression.T
     anchored = cross + cross.T - regression @ anchor_anchor @ regression.T

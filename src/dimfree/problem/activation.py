@@ -41,7 +41,9 @@ class PiecewiseLinear(Section):
     @model_validator(mode="after")
     def _consistent(self) -> "PiecewiseLinear":
         if len(self.knots) != len(self.values):
-            raise ValueError(f"{len(self.knots)} knots and {len(self.values)} values were given; give one value per knot.")
+            raise ValueError(
+                f"{len(self.knots)} knots and {len(self.values)} values were given; give one value per knot."
+            )
         if any(right <= left for left, right in pairwise(self.knots)):
             raise ValueError(f"knots {list(self.knots)} must increase strictly.")
         return self

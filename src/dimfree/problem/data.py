@@ -30,7 +30,9 @@ class Teacher(Section):
     @model_validator(mode="after")
     def _consistent(self) -> "Teacher":
         if isinstance(self.second_layer, tuple) and len(self.second_layer) != self.units:
-            raise ValueError(f"second_layer has {len(self.second_layer)} entries for {self.units} units; give one per unit.")
+            raise ValueError(
+                f"second_layer has {len(self.second_layer)} entries for {self.units} units; give one per unit."
+            )
         if self.overlap != "orthonormal":
             check_covariance(np.array(self.overlap, dtype=object), self.units, "overlap")
         return self
@@ -95,4 +97,6 @@ def check_covariance(given: "np.ndarray[tuple[int, ...], np.dtype[np.object_]]",
         raise ValueError(f"{name} is not symmetric; largest difference {np.abs(matrix - matrix.T).max():.2g}.")
     smallest = float(np.linalg.eigvalsh(matrix).min())
     if smallest < -1e-8 * max(1.0, float(np.abs(matrix).max())):
-        raise ValueError(f"{name} is not positive semi-definite: its smallest eigenvalue is {smallest:.3g}; no weights have these overlaps.")
+        raise ValueError(
+            f"{name} is not positive semi-definite: its smallest eigenvalue is {smallest:.3g}; no weights have these overlaps."
+        )

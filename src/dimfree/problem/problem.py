@@ -55,7 +55,9 @@ class Problem(Section):
         Omega = np.block([[np.array(start.Q), M.astype(float)], [M.astype(float).T, self.teacher_overlap]])
         check_covariance(Omega.astype(object), p + k, "the joint overlap matrix of start.Q, start.M and the teacher")
         if np.linalg.matrix_rank(Omega, tol=1e-8) > self.dimension:
-            raise ValueError(f"start.Q and start.M need more than dimension = {self.dimension} directions; raise dimension.")
+            raise ValueError(
+                f"start.Q and start.M need more than dimension = {self.dimension} directions; raise dimension."
+            )
 
     @property
     def teacher_overlap(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:

@@ -16,7 +16,9 @@ def load(path: str | Path) -> Problem:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise ProblemError(f"there is no problem file {str(path)!r}; `dimfree new {path}` writes one to start from.") from None
+        raise ProblemError(
+            f"there is no problem file {str(path)!r}; `dimfree new {path}` writes one to start from."
+        ) from None
     except (OSError, UnicodeDecodeError) as failure:
         raise ProblemError(f"the problem file {str(path)!r} cannot be read: {failure}.") from None
     return loads(text, name=str(path))

@@ -36,7 +36,9 @@ class Steps(Section):
     @model_validator(mode="after")
     def _consistent(self) -> "Steps":
         if len(self.times) != len(self.factors):
-            raise ValueError(f"{len(self.times)} times and {len(self.factors)} factors were given; give one factor per time.")
+            raise ValueError(
+                f"{len(self.times)} times and {len(self.factors)} factors were given; give one factor per time."
+            )
         if any(right <= left for left, right in pairwise(self.times)):
             raise ValueError(f"times {list(self.times)} must increase strictly.")
         return self

@@ -68,7 +68,10 @@ def chain_moments(inputs: Values) -> Values:
     halves = [_run(one, m, start, times, _REPLICAS // 2) for one in (VectorSGD(), OverlapChain())]
     p = len(W)
     upper = np.triu_indices(p)
-    columns = [np.concatenate([np.asarray(half["M"])[0, :, :, 0], np.asarray(half["Q"])[0][:, *upper]], axis=1) for half in halves]
+    columns = [
+        np.concatenate([np.asarray(half["M"])[0, :, :, 0], np.asarray(half["Q"])[0][:, *upper]], axis=1)
+        for half in halves
+    ]
     return _moments(np.concatenate(columns))
 
 
@@ -90,12 +93,16 @@ def _run(one: Description, m: Model, start: Start, times: jax.Array, replicas: i
 
 def _model(inputs: Values) -> Model:
     name = inputs.get("activation") or inputs["s"]
-    p, k = len(inputs.get("Q", inputs.get("Q0"))), len(inputs["P"])
+    p, k = len(inputs["Q"] if "Q" in inputs else inputs["Q0"]), len(inputs["P"])
     return model(
         Problem(
             dimension=inputs.get("d", 1000),
             data=Teacher(
-                units=k, activation=name, second_layer=inputs.get("astar", 1.0), overlap=_rows(inputs["P"]), noise=inputs.get("Delta", 0.0)
+                units=k,
+                activation=name,
+                second_layer=inputs.get("astar", 1.0),
+                overlap=_rows(inputs["P"]),
+                noise=inputs.get("Delta", 0.0),
             ),
             network=TwoLayer(width=p, activation=name, second_layer="trained" if inputs.get("eta_a") else "fixed"),
             training=OnePass(

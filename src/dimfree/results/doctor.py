@@ -9,7 +9,19 @@ import jax.numpy as jnp
 
 from dimfree._version import __version__
 
-_PACKAGES = ("jax", "jaxlib", "diffrax", "equinox", "numpy", "scipy", "xarray", "h5netcdf", "h5py", "pydantic", "matplotlib")
+_PACKAGES = (
+    "jax",
+    "jaxlib",
+    "diffrax",
+    "equinox",
+    "numpy",
+    "scipy",
+    "xarray",
+    "h5netcdf",
+    "h5py",
+    "pydantic",
+    "matplotlib",
+)
 
 
 def report() -> str:
@@ -19,7 +31,9 @@ def report() -> str:
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "jax backend": f"{jax.default_backend()}, {jax.device_count()} device(s)",
-        "precision": "float64" if jnp.zeros(()).dtype == jnp.float64 else "float32: dimfree needs float64, unset JAX_ENABLE_X64",
+        "precision": "float64"
+        if jnp.zeros(()).dtype == jnp.float64
+        else "float32: dimfree needs float64, unset JAX_ENABLE_X64",
         "cores": str(os.cpu_count()),
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9:.1f} GB",
         "compilation cache": os.environ.get("JAX_COMPILATION_CACHE_DIR", "off"),

@@ -62,9 +62,7 @@ def chunks_of(problem: Problem, description: Description, start: Start, key: jax
 
 
 @eqx.filter_jit
-def _advance(
-    description: Description, m: Model, state: Any, times: jax.Array
-) -> tuple[Any, dict[str, jax.Array]]:
+def _advance(description: Description, m: Model, state: Any, times: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
     state, overlaps = description.advance(m, state, times)
     observed: dict[str, jax.Array] = description.observe(m, overlaps)
     return state, observed
@@ -83,6 +81,3 @@ def _check(description: Description, m: Model, state: Any, times: Any, observabl
             f"{description.name} diverges before t = {times[np.argmax(bad)]:.3g} with learning rate {gamma:g}; "
             f"lower training.learning_rate (try {gamma / 4:.2g}) or keep the norms with training.spherical = true."
         )
-
-
-

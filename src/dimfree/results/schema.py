@@ -16,7 +16,9 @@ VARIABLES: dict[str, Variable] = {
     "Q": Variable(("time", "replica", "unit", "unit_"), "1", "overlaps between students, W Wᵀ/d"),
     "M": Variable(("time", "replica", "unit", "teacher"), "1", "overlaps between students and teachers, W W*ᵀ/d"),
     "a": Variable(("time", "replica", "unit"), "1", "second layer in the canonical scaling"),
-    "Q_diagonal": Variable(("time", "replica", "unit"), "1", "squared norms of the students, stored when Q is too large"),
+    "Q_diagonal": Variable(
+        ("time", "replica", "unit"), "1", "squared norms of the students, stored when Q is too large"
+    ),
 }
 
 TIME_UNITS = "steps * learning_rate / (width * dimension)"

@@ -46,7 +46,9 @@ def run_block(
     b, _, replicas = samples.students.shape
     steps = b // batch
 
-    def step(carry: tuple[Array, Array, Array], inputs: tuple[Array, Array, Array]) -> tuple[tuple[Array, Array, Array], Array]:
+    def step(
+        carry: tuple[Array, Array, Array], inputs: tuple[Array, Array, Array]
+    ) -> tuple[tuple[Array, Array, Array], Array]:
         base, pi, a = carry
         s, labels, gram = inputs
         on = s < active
@@ -63,7 +65,9 @@ def run_block(
             new_pi = new_pi * _to_sphere(norms, kept, push, fields, gradient, within, d)
         if model.trained:
             kept_a = jnp.where(on, 1 - model.omega_a * dt, 1.0)
-            a = kept_a * a + rate * model.eta_a * model.gamma / (d * p * batch) * jnp.sum(values * error[:, None, :], axis=0)
+            a = kept_a * a + rate * model.eta_a * model.gamma / (d * p * batch) * jnp.sum(
+                values * error[:, None, :], axis=0
+            )
         rows = push * gradient / (kept * pi)
         if steps > 1:  # later samples of the block see the new weights
             base = sum((gram[i][:, None, :] * rows[i] for i in range(batch)), base)

@@ -33,7 +33,9 @@ class OverlapChain(Walker):
     """SGD seen through its overlaps, exact in law at every dimension."""
 
     name: ClassVar[str] = "chain"
-    summary: ClassVar[str] = "real one-pass SGD in overlap space, exact in law; a step costs the same at every dimension"
+    summary: ClassVar[str] = (
+        "real one-pass SGD in overlap space, exact in law; a step costs the same at every dimension"
+    )
     cites: ClassVar[tuple[str, ...]] = ("saad1995", "arnaboldi2023escaping")
 
     def cost(self, problem: Problem) -> Cost:

@@ -15,7 +15,9 @@ def normals(key: Key[Array, ""], shape: tuple[int, ...]) -> Float32[Array, "..."
         return jax.random.normal(key, shape, jnp.float32)
 
 
-def lower_bartlett(key: Key[Array, ""], size: int, replicas: int, freedom: Float[Array, ""]) -> Float[Array, "size size r"]:
+def lower_bartlett(
+    key: Key[Array, ""], size: int, replicas: int, freedom: Float[Array, ""]
+) -> Float[Array, "size size r"]:
     """T with T Tᵀ ~ Wishart(freedom), one for each replica; freedom >= size (docs/theory/committee.md, section 1.2)."""
     below_key, diagonal_key = jax.random.split(key)
     below = normals(below_key, (size, size, replicas)).astype(float)

@@ -29,7 +29,9 @@ class Walker(Description):
     stochastic = True
 
     @abstractmethod
-    def walk_block(self, model: Model, network: Any, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]) -> Any:
+    def walk_block(
+        self, model: Model, network: Any, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
+    ) -> Any:
         """The network after the first `active` steps of a block."""
 
     @abstractmethod

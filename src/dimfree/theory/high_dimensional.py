@@ -69,7 +69,7 @@ class OverlapFlow(Description):
     def advance(self, model: Model, state: Flow, times: Float[Array, " t"]) -> tuple[Flow, Overlaps]:
         """Integrate to the last time; what lies beyond a failure is not finite."""
         solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(lambda t, y, args: self.velocity(args, t, y)),
+            diffrax.ODETerm(lambda t, y, args: self.velocity(args, jnp.asarray(t), y)),
             diffrax.Tsit5() if self.rtol > 1e-7 else diffrax.Dopri8(),
             t0=state.time,
             t1=times[-1],
@@ -131,7 +131,9 @@ class GradientFlow(OverlapFlow):
     """The same equations without the variance term: gradient flow on the population risk."""
 
     name: ClassVar[str] = "gradient-flow"
-    summary: ClassVar[str] = "the same without the variance of the steps: vanishing learning rate, or many samples a step"
+    summary: ClassVar[str] = (
+        "the same without the variance of the steps: vanishing learning rate, or many samples a step"
+    )
     cites: ClassVar[tuple[str, ...]] = ("robbins1951", "veiga2022")
     variance_on: ClassVar[bool] = False
 

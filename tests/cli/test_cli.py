@@ -1,0 +1,177 @@
+import json
+import os
+import pty
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from dimfree.cli import app
+
+runner = CliRunner()
+QUICK = ["--set", "dimension=40", "--set", "run.until=0.5", "--set", "run.replicas=2", "--set", "run.points=8"]
+
+
+def invoke(*arguments: str):
+    return runner.invoke(app, list(arguments))
+
+
+def one_sentence(result, code: int) -> str:
+    assert result.exit_code == code, result.output
+    lines = [line for line in result.stderr.splitlines() if line]
+    assert len(lines) == 1, result.stderr
+    assert "Traceback" not in result.output
+    return lines[0]
+
+
+def test_compare_writes_a_figure_and_results_and_says_where(tmp_path):
+    result = invoke("compare", *QUICK, "--out", str(tmp_path / "out"))
+    assert result.exit_code == 0, result.output
+    assert "gradient-flow" in result.stdout
+    assert str(tmp_path / "out" / "comparison.png") in result.stderr
+    assert sorted(entry.name for entry in (tmp_path / "out").iterdir()) == ["comparison.nc", "comparison.png"]
+
+
+def test_compare_json_is_data_on_stdout_alone(tmp_path):
+    result = invoke("compare", *QUICK, "--json", "--seed", "3", "--out", str(tmp_path))
+    found = json.loads(result.stdout)
+    assert found["problem"]["run"]["seed"] == 3
+    assert set(found["descriptions"]) == {"sgd", "chain", "ode", "gradient-flow"}
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize(("verb", "name"), [("solve", "ode"), ("simulate", "chain")])
+def test_one_description(verb, name, tmp_path):
+    result = invoke(verb, *QUICK, "--with", name, "--json", "--out", str(tmp_path))
+    found = json.loads(result.stdout)
+    assert found["description"] == name
+    assert len(found["time"]) == len(found["risk"]) == 8
+    assert (tmp_path / f"{name}.nc").exists()
+
+
+def test_new_show_and_problem_files(tmp_path):
+    file = tmp_path / "problem.toml"
+    assert invoke("new", str(file)).exit_code == 0
+    assert "already" in one_sentence(invoke("new", str(file)), 1)
+    assert invoke("new", str(file), "--force").exit_code == 0
+    shown = json.loads(invoke("show", str(file), "--json").stdout)
+    embedded = json.loads(invoke("show", "--json").stdout)
+    assert shown["problem"] == embedded["problem"], "the template spells out the defaults"
+    refused = invoke("show", str(file), "--set", "training.learning_rate=1000.0")
+    assert "ode            refuses: one step is as large as the network" in refused.stdout
+
+
+def test_huge_dimensions_answer_with_the_ode_and_start_no_sgd(tmp_path):
+    result = invoke("compare", "--set", "dimension=1000000000", "--json", "--out", str(tmp_path))
+    found = json.loads(result.stdout)
+    assert "ode" in found["descriptions"]
+    assert found["left_out"]["sgd"].startswith("it needs 2e+12 steps")
+    assert found["left_out"]["chain"].startswith("it needs 2e+12 steps")
+
+
+@pytest.mark.parametrize(
+    ("toml", "sentence"),
+    [
+        ("[data]\nnois = 1", "[data] has no key 'nois'; did you mean 'noise'?"),
+        ("[network]\nwidth = 'four'", "[network] got width = 'four'"),
+        ("[network]\nwidth = -4", "[network] got width = -4: input should be greater than 0."),
+        ("[training]\nlearning_rate = nan", "[training] got learning_rate = nan: input should be a finite number."),
+        (
+            "[data]\noverlap = [[1.0, 2.0], [2.0, 1.0]]",
+            "overlap is not positive semi-definite: its smallest eigenvalue is -1",
+        ),
+        (
+            "[start]\nkind = 'weights'\nfile = 'nowhere.npz'",
+            "[start] names the file 'nowhere.npz', which does not exist.",
+        ),
+        ("[network]\nactivation = 'nomodule:f'", "the activation 'nomodule:f' cannot be imported"),
+        ("dimension = [", "is not valid TOML"),
+    ],
+)
+def test_wrong_problems_are_one_sentence(toml, sentence, tmp_path):
+    file = tmp_path / "problem.toml"
+    file.write_text(toml)
+    assert sentence in one_sentence(invoke("compare", str(file), *QUICK, "--out", str(tmp_path)), 2)
+
+
+def test_wrong_shape_of_a_start_file(tmp_path):
+    import numpy as np
+
+    np.savez(tmp_path / "start.npz", W=np.zeros((3, 40)), Wstar=np.zeros((2, 40)))
+    changes = ("--set", "start.kind=weights", "--set", f"start.file={tmp_path / 'start.npz'}")
+    sentence = one_sentence(invoke("compare", *QUICK, *changes, "--out", str(tmp_path)), 2)
+    assert "has shape (3, 40); this problem needs (4, 40)" in sentence
+
+
+def test_missing_file_unwritable_folder_bad_override_and_refusal(tmp_path):
+    assert "there is no problem file" in one_sentence(invoke("compare", str(tmp_path / "no.toml")), 2)
+    (tmp_path / "file").write_text("")
+    assert "choose another one with --out" in one_sentence(
+        invoke("compare", *QUICK, "--out", str(tmp_path / "file" / "x")), 1
+    )
+    assert "write it as key=value" in one_sentence(invoke("compare", "--set", "nonsense"), 2)
+    refused = invoke("solve", *QUICK, "--set", "training.learning_rate=1000.0", "--out", str(tmp_path))
+    assert "ode refuses: one step is as large as the network" in one_sentence(refused, 3)
+
+
+def test_divergence_is_one_sentence(tmp_path):
+    wild = ("--set", "network.activation=he3", "--set", "data.activation=he3", "--set", "training.learning_rate=30.0")
+    result = invoke("simulate", *QUICK, "--set", "run.until=20.0", *wild, "--out", str(tmp_path))
+    assert "lower training.learning_rate (try 7.5)" in one_sentence(result, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_list_cite_doctor():
+    assert "high-dimensional limit" in invoke("list").stdout
+    assert "@article{saad1995" in invoke("cite", "ode").stdout
+    assert "float64" in invoke("doctor").stdout
+    assert "did you mean 'ode'?" in one_sentence(invoke("cite", "odee"), 2)
+
+
+def test_python_m_is_the_same_program_and_help_is_fast():
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = subprocess.run([sys.executable, "-m", "dimfree", "--help"], capture_output=True, text=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert "Usage: dimfree" in result.stdout
+    assert (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime) < 0.5
+
+
+def test_ctrl_c_leaves_nothing_half_written(tmp_path):
+    command = [sys.executable, "-m", "dimfree", "simulate", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=tmp_path)
+    time.sleep(8)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert stderr.strip() == "dimfree: interrupted; nothing was written."
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_appears_on_a_terminal_only(tmp_path):
+    arguments = [sys.executable, "-m", "dimfree", "compare", *QUICK, "--only", "chain", "--out", str(tmp_path)]
+    quiet = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert "━" not in quiet.stderr
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        arguments,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "100"},
+    )
+    os.close(theirs)
+    seen = b""
+    while process.poll() is None or select.select([ours], [], [], 0)[0]:
+        if select.select([ours], [], [], 0.2)[0]:
+            try:
+                seen += os.read(ours, 4096)
+            except OSError:
+                break
+    os.close(ours)
+    assert process.wait() == 0
+    assert "━".encode() in seen
+    assert b"chain" in seen

@@ -1,0 +1,126 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dimfree as df
+from dimfree.comparison import budget
+from dimfree.comparison.distance import distance
+
+SMALL = df.Problem(dimension=100, network=df.TwoLayer(width=2), data=df.Teacher(units=1, noise=0.1))
+
+
+@pytest.fixture(autouse=True)
+def _steady_machine(monkeypatch):
+    """Plans must not depend on how busy the machine is while it is tested."""
+    monkeypatch.setattr(budget, "machine_factor", lambda: 1.0)
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return df.compare(SMALL, until=3.0, replicas=8)
+
+
+def test_every_description_runs_on_one_shared_start(comparison):
+    assert set(comparison.names) == set(df.descriptions())
+    starts = [comparison.tree[name]["M"].values[0, 0] for name in comparison.names]
+    for other in starts[1:]:
+        np.testing.assert_allclose(other, starts[0], atol=1e-6)
+
+
+def test_the_variance_term_is_what_the_verdict_sees():
+    """A claim that can fail: with it the ODE holds, without it (gradient flow) it does not."""
+    noisy = SMALL.replace(**{"data.noise": 1.0, "training.learning_rate": 2.0, "dimension": 400})
+    comparison = df.compare(noisy, until=30.0, replicas=32, only=["chain", "ode", "gradient-flow"])
+    distances = comparison.distances()
+    assert distances["ode"].verdict == "holds"
+    assert distances["gradient-flow"].verdict == "does not hold"
+    assert "Closest: ode." in comparison.verdict()
+
+
+def test_same_seed_same_numbers_other_seed_others(comparison):
+    again, other = (df.compare(SMALL, until=3.0, replicas=8, seed=seed, only=["chain"]) for seed in (0, 1))
+    np.testing.assert_array_equal(again.tree["chain"]["risk"], comparison.tree["chain"]["risk"])
+    assert not np.allclose(other.tree["chain"]["risk"], comparison.tree["chain"]["risk"])
+
+
+def test_summary_and_verdict_name_every_description(comparison):
+    text = comparison.summary()
+    assert all(name in text for name in comparison.names)
+    assert "the reference" in text
+
+
+def test_what_does_not_fit_is_left_out_and_says_how_many_steps():
+    plan = budget.plan(SMALL.replace(dimension=10**9, **{"run.until": 500.0}), df.descriptions().values(), 120.0)
+    assert [one.name for one in plan.chosen] == ["ode", "gradient-flow"]
+    reasons = {left.name: left.reason for left in plan.left_out}
+    assert reasons["sgd"].startswith("it needs 1e+12 steps, about")
+    assert reasons["chain"].startswith("it needs 1e+12 steps, about")
+
+
+def test_too_much_memory_is_left_out(monkeypatch):
+    monkeypatch.setattr(budget, "_memory", lambda: 1e6)
+    plan = budget.plan(SMALL, [df.VectorSGD()], 1e9)
+    assert "lower run.replicas" in plan.left_out[0].reason
+
+
+def test_divergence_is_reported_not_drawn():
+    wild = df.Problem(
+        dimension=50,
+        network=df.TwoLayer(width=1, activation="he3"),
+        data=df.Teacher(units=1, activation="he3"),
+        training=df.OnePass(learning_rate=5.0),
+    )
+    with pytest.raises(
+        df.DivergenceError, match=r"sgd: sgd diverges before t = .* lower training.learning_rate"
+    ) as failure:
+        df.compare(wild, until=20.0, replicas=2, only=["sgd", "ode"])
+    assert "ode diverges at t = " in str(failure.value)
+
+
+def test_unknown_descriptions_get_a_suggestion():
+    with pytest.raises(df.ProblemError, match=r"there is no description 'odee'; did you mean 'ode'\?"):
+        df.compare(SMALL, only=["odee"])
+
+
+def test_a_plain_lambda_runs_through_sgd_chain_and_ode():
+    problem = df.Problem(
+        dimension=300,
+        network=df.TwoLayer(width=2, activation=lambda x: x / jnp.sqrt(1 + x**2)),
+        data=df.Teacher(units=1, activation=lambda x: jnp.sin(1.5 * x), noise=0.01),
+    )
+    comparison = df.compare(problem, until=4.0, replicas=24, only=["sgd", "chain", "ode"])
+    distances = comparison.distances()
+    assert distances["ode"].mean_percent < 5
+    assert distances["chain"].mean_percent < 5
+
+
+def test_distance_in_sigmas_and_per_cent():
+    base = df.compare(SMALL, until=1.0, replicas=8, only=["chain"]).tree["chain"].to_dataset()
+    shifted = base.assign(risk=base["risk"] * 1.1)
+    found = distance(shifted, base)
+    assert found.final_percent == pytest.approx(10.0)
+    assert found.mean_percent == pytest.approx(10.0)
+    error = np.sqrt(1 + 1.1**2) * base["risk"].values[-1].std(ddof=1) / np.sqrt(8)
+    assert found.final_sigmas == pytest.approx(0.1 * base["risk"].values[-1].mean() / error)
+    assert found.verdict == "holds roughly"
+
+
+def test_fan_gives_the_chain_its_own_replicas():
+    comparison = df.compare(SMALL, until=0.5, replicas=2, only=["chain", "ode"], fan=50)
+    assert comparison.tree["chain"].sizes["replica"] == 50
+
+
+def test_figure_is_written(comparison, tmp_path):
+    path = comparison.plot(tmp_path / "figure.png")
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert path.stat().st_size > 20_000
+
+
+def test_weights_file_start(tmp_path):
+    rng = np.random.default_rng(0)
+    W, Wstar = rng.normal(size=(2, 100)), rng.normal(size=(1, 100))
+    np.savez(tmp_path / "start.npz", W=W, Wstar=Wstar * 10 / np.linalg.norm(Wstar))
+    problem = SMALL.replace(**{"start.kind": "weights", "start.file": str(tmp_path / "start.npz")})
+    start = df.draw_start(problem, jax.random.key(0), vectors=True)
+    np.testing.assert_allclose(start.overlaps.Q, W @ W.T / 100)

@@ -1,0 +1,29 @@
+"""Every Python block of the README and the docs runs."""
+
+import re
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+ROOT = Path(__file__).parents[2]
+matplotlib.use("Agg")
+
+
+def blocks():
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)):
+            yield pytest.param(block, id=f"{page.name}-{number}")
+
+
+@pytest.mark.parametrize("block", list(blocks()))
+def test_block_runs(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "documentation", "exec"), {"__name__": "documentation"})
+
+
+def test_local_links_lead_somewhere():
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")):
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            if "/" in target or target.endswith(".md"):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -1,0 +1,159 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dimfree as df
+from dimfree.gaussian.moments import risk
+
+KEY = jax.random.key(0)
+
+
+@eqx.filter_jit
+def solve(one, model, start, times):
+    return one.run(model, start, times, KEY)
+
+
+def problem(**changes):
+    base = df.Problem(dimension=1000, network=df.TwoLayer(width=3), data=df.Teacher(units=2, noise=0.1))
+    return base.replace(**changes) if changes else base
+
+
+def start_of(p, vectors=False):
+    return df.draw_start(p, jax.random.key(3), vectors=vectors)
+
+
+def test_sgd_and_chain_agree_with_the_ode_at_d_1000_on_the_scale_of_the_theorem():
+    p = problem()
+    start, times = start_of(p, vectors=True), jnp.asarray(np.array([1000, 6000, 12000]) * p.time_step)
+    ode = solve(df.HighDimensional(), df.model(p), start, times)
+    scale = float(np.sqrt(p.training.learning_rate / (p.network.width * p.dimension)))
+    for experiment in (df.VectorSGD(), df.OverlapChain()):
+        run = eqx.filter_jit(lambda m, s, t, one=experiment: one.run(m, s, t, jax.random.key(5), 24))
+        found = run(df.model(p), start, times)
+        for name in ("Q", "M"):
+            values = np.asarray(found[name])
+            # one path deviates on the scale sqrt(gamma/(p d)); the mean over replicas by far less
+            assert np.abs(values - np.asarray(ode[name])).max() < 12 * scale
+            assert np.abs(values.mean(axis=1) - np.asarray(ode[name])[:, 0]).max() < 3 * scale
+        # and gradient flow, which drops the variance term, is visibly worse on the norms
+        flow = solve(df.GradientFlow(), df.model(p), start, times)
+        off = np.abs(np.diagonal(np.asarray(flow["Q"])[-1, 0]) - np.diagonal(np.asarray(found["Q"])[-1].mean(axis=0)))
+        assert off.max() > 3 * scale
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_other_activations_agree_with_the_chain(activation):
+    p = problem(
+        **{"network.activation": activation, "data.activation": activation, "network.width": 2, "data.units": 1}
+    )
+    p = p.replace(**{"network.second_layer": "trained", "training.batch": 2, "training.learning_rate": 0.5})
+    start, times = start_of(p), jnp.asarray([4000 * p.time_step])
+    ode = solve(df.HighDimensional(), df.model(p), start, times)
+    run = eqx.filter_jit(lambda m, s, t: df.OverlapChain().run(m, s, t, jax.random.key(5), 400))
+    chain = run(df.model(p), start, times)
+    for name in ("Q", "M", "a"):
+        values = np.asarray(chain[name])[0]
+        error = values.std(axis=0) / np.sqrt(len(values))
+        # the mean differs from the ODE by O(1/d): allow that beside four standard errors
+        assert (np.abs(values.mean(axis=0) - np.asarray(ode[name])[0, 0]) < 4 * error + 5e-3).all(), name
+
+
+def test_risk_decreases_without_variance_and_noise():
+    p = problem(**{"data.noise": 0.0})
+    risks = np.asarray(solve(df.GradientFlow(), df.model(p), start_of(p), jnp.linspace(0.0, 20.0, 50))["risk"][:, 0])
+    assert (np.diff(risks) < 0).all()
+    assert (risks >= 0).all()
+
+
+def test_the_teacher_is_a_fixed_point_even_with_the_variance_term():
+    p = df.Problem(
+        dimension=500,
+        network=df.TwoLayer(width=2),
+        data=df.Teacher(units=2, noise=0.0, overlap=[[1.0, 0.3], [0.3, 1.2]]),
+    )
+    P = jnp.asarray(p.teacher_overlap)
+    velocity = df.HighDimensional().velocity(df.model(p), jnp.zeros(()), df.Overlaps(P, P, jnp.ones(2)))
+    for part in jax.tree.leaves(velocity):
+        np.testing.assert_allclose(part, 0, atol=1e-14)
+
+
+def test_the_spherical_rule_keeps_the_norms():
+    p = problem(**{"training.spherical": True, "start.kind": "sphere"})
+    Q = np.asarray(solve(df.HighDimensional(), df.model(p), start_of(p), jnp.linspace(0.0, 10.0, 5))["Q"])[:, 0]
+    np.testing.assert_allclose(np.diagonal(Q, axis1=1, axis2=2), 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["gamma", "Delta"])
+def test_gradient_of_the_final_risk_against_differences(name):
+    p = problem()
+    start, times = start_of(p), jnp.asarray([2.0])
+
+    def final(value):
+        model = eqx.tree_at(lambda m: getattr(m, name), df.model(p), value)
+        return df.HighDimensional(rtol=1e-10, atol=1e-12).run(model, start, times, KEY)["risk"][0, 0]
+
+    at = getattr(df.model(p), name)
+    slope = jax.jit(jax.grad(final))(at)
+    compiled = jax.jit(final)
+    difference = (compiled(at + 1e-4) - compiled(at - 1e-4)) / 2e-4
+    np.testing.assert_allclose(slope, difference, rtol=1e-5)
+
+
+def test_gradient_with_respect_to_the_start():
+    p = problem()
+    start = start_of(p)
+
+    def final(Q):
+        moved = eqx.tree_at(lambda s: s.overlaps.Q, start, Q)
+        return df.HighDimensional(rtol=1e-10, atol=1e-12).run(df.model(p), moved, jnp.asarray([1.0]), KEY)["risk"][0, 0]
+
+    Q, direction = start.overlaps.Q, jnp.eye(3)
+    slope = jnp.sum(jax.jit(jax.grad(final))(Q) * direction)
+    compiled = jax.jit(final)
+    np.testing.assert_allclose(
+        slope, (compiled(Q + 1e-4 * direction) - compiled(Q - 1e-4 * direction)) / 2e-4, rtol=1e-5
+    )
+
+
+def test_a_step_schedule_is_two_runs_one_after_the_other():
+    p = problem(**{"training.schedule": {"kind": "steps", "times": [2.0], "factors": [0.25]}})
+    start = start_of(p)
+    both = solve(df.HighDimensional(), df.model(p), start, jnp.asarray([2.0, 6.0]))
+    # from t = 2 on everything happens at a quarter of the rate: time runs slower, and the variance weight shrinks
+    slow = problem(**{"training.learning_rate": 0.25})
+    middle = df.Start(jax.tree.map(lambda x: x[0, 0], df.Overlaps(both["Q"], both["M"], both["a"])), None)
+    after = solve(df.HighDimensional(), df.model(slow), middle, jnp.asarray([1.0]))
+    np.testing.assert_allclose(both["risk"][1], after["risk"][0], rtol=1e-6)
+
+
+def test_divergence_is_reported_with_the_time_and_a_suggestion():
+    p = df.Problem(
+        dimension=1000,
+        network=df.TwoLayer(width=1, activation="square"),
+        data=df.Teacher(units=1, activation="square"),
+        training=df.OnePass(learning_rate=3.0),
+    )
+    one, model = df.HighDimensional(), df.model(p)
+    state, _ = eqx.filter_jit(one.advance)(model, one.begin(model, start_of(p), 1, KEY), jnp.asarray([5.0]))
+    message = one.failure(model, state)
+    assert message is not None
+    assert "diverges at t = 0." in message
+    assert "lower training.learning_rate (try 0.75)" in message
+
+
+def test_the_ode_refuses_where_no_limit_exists():
+    sentence = df.HighDimensional().refuses(
+        df.Problem(dimension=100, network=df.TwoLayer(width=2), training=df.OnePass(learning_rate=25.0))
+    )
+    assert sentence is not None
+    assert "lower the learning rate below 20" in sentence
+
+
+def test_time_zero_is_the_start():
+    p = problem()
+    start = start_of(p)
+    found = solve(df.HighDimensional(), df.model(p), start, jnp.asarray([0.0, 1.0]))
+    np.testing.assert_array_equal(found["Q"][0, 0], start.overlaps.Q)
+    np.testing.assert_allclose(found["risk"][0, 0], risk(df.model(p), start.overlaps), rtol=1e-14)
