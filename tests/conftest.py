@@ -1,10 +1,51 @@
-"""Shared by all tests: shapes and types of the package are checked at run time, and hypothesis is kept short."""
+"""Shared by all tests: shapes and types of the package are checked at run time, hypothesis is kept short, laws are compared."""
 
 from jaxtyping import install_import_hook
 
-install_import_hook("dimfree", "beartype.beartype")
+install_import_hook("dimfree", "strict_types.check")
 
+from collections.abc import Callable  # noqa: E402
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
+from scipy import stats  # noqa: E402
 
-settings.register_profile("short", deadline=None, max_examples=25)
+settings.register_profile("short", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("short")
+
+LARGEST_Z, SMALLEST_P = 4.5, 1e-4
+
+
+def _z_scores(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+    """How many standard errors the two means, and the two variances, are apart."""
+    moments = []
+    for sample in (one, other):
+        centred = sample - sample.mean()
+        variance = np.mean(centred**2)
+        moments.append(
+            (sample.mean(), variance, variance / sample.size, (np.mean(centred**4) - variance**2) / sample.size)
+        )
+    (mean_1, var_1, err_1, spread_1), (mean_2, var_2, err_2, spread_2) = moments
+    return (mean_1 - mean_2) / np.sqrt(err_1 + err_2), (var_1 - var_2) / np.sqrt(spread_1 + spread_2)
+
+
+@pytest.fixture(scope="session")
+def assert_same_law() -> Callable[[dict[str, np.ndarray], dict[str, np.ndarray]], None]:
+    """Compare named samples: means and variances by their own error bars, distributions by Kolmogorov and Smirnov."""
+
+    def compare(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
+        assert one.keys() == other.keys()
+        for name in one:
+            x, y = np.asarray(one[name]), np.asarray(other[name])
+            assert min(x.size, y.size) >= 4000, "too few replicas to tell laws apart"
+            if max(np.ptp(x), np.ptp(y)) < 1e-9:  # a constant
+                np.testing.assert_allclose(x.mean(), y.mean(), rtol=0, atol=1e-9, err_msg=name)
+                continue
+            mean, variance = _z_scores(x, y)
+            p = stats.ks_2samp(x, y, method="asymp").pvalue
+            assert abs(mean) < LARGEST_Z, f"means of {name} differ: z = {mean:.1f}"
+            assert abs(variance) < LARGEST_Z, f"variances of {name} differ: z = {variance:.1f}"
+            assert p > SMALLEST_P, f"distributions of {name} differ: p = {p:.1e}"
+
+    return compare

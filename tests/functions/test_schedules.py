@@ -13,9 +13,9 @@ TIMES = np.array([0.0, 0.4, 1.0, 2.5, 40.0])
 @pytest.mark.parametrize(
     ("written", "factor"),
     [
-        (None, lambda t: np.ones_like(t)),
+        (None, np.ones_like),
         (PowerDecay(scale=2.0, exponent=0.75), lambda t: (1 + t / 2) ** -0.75),
-        (PowerDecay(scale=2.0, exponent=0.0), lambda t: np.ones_like(t)),
+        (PowerDecay(scale=2.0, exponent=0.0), np.ones_like),
         (ExponentialDecay(scale=3.0), lambda t: np.exp(-t / 3)),
         (Steps(times=(1.0, 2.0), factors=(0.5, 0.0)), lambda t: np.select([t < 1, t < 2], [1.0, 0.5], 0.0)),
         (Steps(times=(0.0,), factors=(0.25,)), lambda t: np.full_like(t, 0.25)),

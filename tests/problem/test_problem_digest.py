@@ -92,7 +92,7 @@ def scaled(c: float):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (lambda x: jnp.tanh(x), lambda x: jnp.sin(x)),
+        (lambda x: 1 + jnp.tanh(x), lambda x: 1 + jnp.sin(x)),
         (scaled(1.0), scaled(2.0)),
         (functools.partial(jnp.power, 2.0), functools.partial(jnp.power, 3.0)),
     ],

@@ -53,15 +53,16 @@ def plan(problem: Problem, candidates: Iterable[Description], budget: float) -> 
 
 
 def _excess(cost: Cost, seconds: float, remaining: float) -> str | None:
-    memory = _memory()
+    needs, memory = f"it needs {cost.steps:.3g} steps, about {duration(seconds)}", _memory()
     if cost.memory > 0.8 * memory:
         return (
-            f"it needs {cost.memory / 1e9:.1f} GB of memory and the machine has {memory / 1e9:.1f}; lower run.replicas."
+            f"{needs}, and {cost.memory / 1e9:.3g} GB of memory where the machine has {memory / 1e9:.3g}; "
+            "lower the dimension or run.replicas."
         )
     if seconds <= remaining:
         return None
     return (
-        f"it needs {cost.steps:.3g} steps, about {duration(seconds)}, and {duration(max(remaining, 0))} of the budget are left; "
+        f"{needs}, and {duration(max(remaining, 0))} of the budget are left; "
         "raise --budget, or lower run.until or run.replicas."
     )
 

@@ -44,7 +44,7 @@ def _kernel_sums(
     left, right = np.triu_indices(_STRIPS)
     strips = jnp.pad(v, (0, empty)).reshape(_STRIPS, width)
     twice = np.where(left == right, 1.0, 2.0)[:, None, None]
-    weights = (twice * strips[left][:, :, None] * strips[right][:, None, :]).reshape(-1)
+    weights = jnp.ravel(twice * strips[left][:, :, None] * strips[right][:, None, :])
     blocks = jnp.pad(Omega, (0, empty)).reshape(_STRIPS, width, _STRIPS, width).transpose(0, 2, 1, 3)[left, right]
 
     def one_block(rows: tuple[Float[Array, "m b"], ...]) -> Float[Array, " b"]:
@@ -64,7 +64,8 @@ def _kernel_sums(
     split = tuple(
         jnp.pad(row, ((0, 0), (0, short))).reshape(row.shape[0], -1, _PAIRS_AT_ONCE).transpose(1, 0, 2) for row in rows
     )
-    return jax.lax.map(jax.checkpoint(one_block), split).reshape(-1)[:count]
+    sums: Float[Array, "blocks b"] = jax.lax.map(jax.checkpoint(one_block), split)
+    return sums.reshape(-1)[:count]
 
 
 def tilted_squares(

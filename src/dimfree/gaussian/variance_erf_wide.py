@@ -100,7 +100,7 @@ def _factor(S: Float[Array, "n n"]) -> Float[Array, "n n"]:
         column = jnp.where(regular, S[j] / jnp.sqrt(jnp.where(regular, S[j, j], 1.0)), 0.0)
         return S - column[:, None] * column, column
 
-    _, columns = jax.lax.scan(eliminate, S, jnp.arange(S.shape[0]))
+    columns: Float[Array, "n n"] = jax.lax.scan(eliminate, S, jnp.arange(S.shape[0]))[1]
     return columns.T
 
 
@@ -124,8 +124,8 @@ def _sampled_rest(
         return total + (eps * rest[:, None]).T @ eps, None
 
     blocks = jnp.asarray(xi).reshape(-1, min(_POINTS_AT_ONCE, xi.shape[0]), n)
-    total, _ = jax.lax.scan(jax.checkpoint(add), jnp.zeros((p, p), Omega.dtype), blocks)
-    return total / xi.shape[0]
+    total: Float[Array, "p p"] = jax.lax.scan(jax.checkpoint(add), jnp.zeros((p, p), Omega.dtype), blocks)[0]
+    return total / len(xi)
 
 
 def _variance(
@@ -148,7 +148,7 @@ def _variance(
     t = slice(p, p + anchors)
     C = closed.B[:, t] - closed.m[kept, None] * closed.m[t]  # covariances of delta with the anchors' delta
     ridge = _RIDGE * jnp.trace(C[t]) * jnp.eye(anchors)
-    regression = jnp.linalg.solve(C[t] + ridge, C[:p].T).T
+    regression: Float[Array, "p t"] = jnp.linalg.solve(C[t] + ridge, C[:p].T).T
     cross = student_anchor @ regression.T
     anchored = cross + cross.T - regression @ anchor_anchor @ regression.T
     shifted = closed.m[:p, None] * single[:p]
@@ -164,8 +164,9 @@ def variance_erf_wide(
     points: int = _POINTS,
     scramble: int = 0,
 ) -> Float[Array, "p p"]:
-    """Return a_i a_j E[g'(u_i) g'(u_j) (E0^2 + Delta)] with a relative error below 1e-3 at p = 128, at O(N (p+k)^2) cost.
+    """Return a_i a_j E[g'(u_i) g'(u_j) (E0^2 + Delta)] up to a small sampling error, at O(N (p+k)^2) cost.
 
+    Relative error at p = 128, k = 4: 2e-4 for random weights, at most 2e-3 half-way, 1e-5 once students resemble teachers.
     The points are the same at every call: the result is a deterministic, smooth function of Omega. Its derivative is the
     derivative of the sampled average, whose error grows as Omega becomes singular.
     """
@@ -183,4 +184,4 @@ def variance_erf_wide_error(
     """Return the relative standard error (Frobenius norm) of `variance_erf_wide`, from independent scramblings."""
     estimates = jnp.stack([variance_erf_wide(Omega, v, a, Delta, points, 1 + s) for s in range(scrambles)])
     mean = jnp.mean(estimates, axis=0)
-    return jnp.sqrt(jnp.sum((estimates - mean) ** 2) / (scrambles - 1)) / jnp.linalg.norm(mean)
+    return jnp.sqrt(jnp.sum((estimates - mean) ** 2) / (scrambles - 1) / jnp.sum(mean**2))

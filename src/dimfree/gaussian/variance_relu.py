@@ -20,6 +20,7 @@ from jaxtyping import Array, Float, Int
 from dimfree.gaussian.arcsine import arcsine
 
 _DEGENERATE = 1e-14  # below this, 1 - rho^2 is rounding error and the units are the same up to sign
+_ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 _NODES = 64
 _TUPLES_AT_ONCE = 4096
 _QUADS_AT_ONCE = 256
@@ -61,14 +62,14 @@ def _rho(R: Correlations, a: int, b: int) -> Float[Array, " r"] | float:
 def _condition(R: Correlations, units: tuple[int, ...], b: int) -> tuple[dict[int, Float[Array, " r"]], Correlations]:
     """Return the standard deviations and correlations of the other units given x_b = 0."""
     others = [c for c in units if c != b]
-    sd = {c: _safe_sqrt((1.0 - _rho(R, b, c)) * (1.0 + _rho(R, b, c)), _DEGENERATE) for c in others}
+    sd = {c: _safe_sqrt(jnp.asarray((1.0 - _rho(R, b, c)) * (1.0 + _rho(R, b, c))), _DEGENERATE) for c in others}
     rest = {(c, d): _ratio(R[c, d] - _rho(R, b, c) * _rho(R, b, d), sd[c] * sd[d]) for c, d in combinations(others, 2)}
     return sd, rest
 
 
 def _orthant(R: Correlations, units: tuple[int, ...]) -> Float[Array, " r"] | float:
     """Return the probability that up to three units are all positive."""
-    angles = sum(_angle(R[c, d]) for c, d in combinations(units, 2))
+    angles: Float[Array, " r"] | float = sum((_angle(R[c, d]) for c, d in combinations(units, 2)), 0.0)
     return 0.5 ** len(units) + angles / (2.0 * np.pi) * (0.5 if len(units) == 3 else 1.0)
 
 
@@ -78,7 +79,7 @@ def _first_moment(R: Correlations, units: tuple[int, ...], m: int) -> Float[Arra
     for b in units:
         _, given = _condition(R, units, b)
         total = total + _rho(R, m, b) * _orthant(given, tuple(c for c in units if c != b))
-    return total / np.sqrt(2.0 * np.pi)
+    return total / _ROOT_2PI
 
 
 def _second_moment(
@@ -90,7 +91,7 @@ def _second_moment(
         if b != m:
             sd, given = _condition(R, units, b)
             inner = sd[m] * _first_moment(given, tuple(c for c in units if c != b), m)
-            total = total + _rho(R, 0, b) / np.sqrt(2.0 * np.pi) * inner
+            total = total + _rho(R, 0, b) / _ROOT_2PI * inner
     return total
 
 
@@ -114,7 +115,7 @@ def _four_orthant(R: Correlations) -> Float[Array, " r"]:
         covariance = tau * (cd * det_ab - tau * (ac * ad + bc * bd - tau * ab * (ac * bd + bc * ad)))
         angle = _angle(_ratio(covariance, _safe_sqrt(det_abc * det_abd, _DEGENERATE**2)))
         total = total + ab * cos * _ratio(0.25 + angle / (2.0 * np.pi), _safe_sqrt(det_ab, _DEGENERATE))
-    return 1.0 / 16.0 + (0.125 * weight) @ total
+    return 1.0 / 16.0 + jnp.asarray(0.125 * weight) @ total
 
 
 def _in_blocks(
@@ -125,7 +126,8 @@ def _in_blocks(
     if count <= size:
         return f(jnp.asarray(units))
     padded = np.pad(units, ((0, 0), (0, -count % size)), mode="edge").reshape(units.shape[0], -1, size)
-    return jax.lax.map(jax.checkpoint(f), jnp.asarray(padded.transpose(1, 0, 2))).reshape(-1)[:count]
+    values: Float[Array, "blocks size"] = jax.lax.map(jax.checkpoint(f), jnp.asarray(padded.transpose(1, 0, 2)))
+    return values.reshape(-1)[:count]
 
 
 def _lookup(R: Float[Array, "n n"], units: Int[Array, "s r"]) -> Correlations:
@@ -136,18 +138,18 @@ def _lookup(R: Float[Array, "n n"], units: Int[Array, "s r"]) -> Correlations:
 @lru_cache(maxsize=16)
 def _groups(p: int, n: int) -> dict[tuple[int, int], _Group]:
     """Sort the tuples i <= j < p, l <= m < n by (number of distinct units, position of m)."""
-    (i, j), (l, m) = np.triu_indices(p), np.triu_indices(n)
-    pair = np.repeat(np.arange(i.size), l.size)
-    i, j, l, m = np.repeat(i, l.size), np.repeat(j, l.size), np.tile(l, i.size), np.tile(m, i.size)
-    new_i = (i != l) & (i != m)
-    new_j = (j != l) & (j != m) & (j != i)
-    size = 1 + (l != m) + new_i + new_j
+    (i, j), (ell, m) = np.triu_indices(p), np.triu_indices(n)
+    pair = np.repeat(np.arange(i.size), ell.size)
+    i, j, ell, m = np.repeat(i, ell.size), np.repeat(j, ell.size), np.tile(ell, i.size), np.tile(m, i.size)
+    new_i = (i != ell) & (i != m)
+    new_j = (j != ell) & (j != m) & (j != i)
+    size = 1 + (ell != m) + new_i + new_j
     other = np.where(new_i, i, j)
     groups = {}
     for position in (0, 1):
         for s in range(1 + position, 5):
-            chosen = np.flatnonzero((size == s) & ((l != m) == bool(position)))
-            columns = [l, m, other, j] if position else [l, other, j]
+            chosen = np.flatnonzero((size == s) & ((ell != m) == bool(position)))
+            columns = [ell, m, other, j] if position else [ell, other, j]
             if chosen.size:
                 units = np.stack([column[chosen] for column in columns[:s]])
                 groups[s, position] = _Group(units, pair[chosen], 1.0 + position * np.ones(chosen.size))

@@ -39,22 +39,20 @@ class Walker(Description):
         """Overlaps with a leading replica axis."""
 
     def advance(self, model: Model, state: Walk[Any], times: Float[Array, " t"]) -> tuple[Walk[Any], Overlaps]:
-        """Full blocks up to each time, then the beginning of the next one on a copy."""
+        """Full blocks up to each time, then the beginning of the next one; times must not decrease."""
         size = block_steps(model.batch)
 
         def to_time(walk: Walk[Any], time: Array) -> tuple[Walk[Any], Overlaps]:
             step = jnp.rint(time / model.time_step).astype(int)
             target = step // size
 
-            def block(n: Array, network: Any) -> Any:
-                return self.walk_block(model, network, n, _block_key(walk, n), jnp.asarray(size))
+            def block(n: Array, networks: tuple[Any, Any]) -> tuple[Any, Any]:
+                _, network = networks
+                key = jax.random.fold_in(walk.key, n)
+                return network, self.walk_block(model, network, n, key, jnp.minimum(step - n * size, size))
 
-            network = jax.lax.fori_loop(walk.block, target, block, walk.network)
-            now = self.walk_block(model, network, target, _block_key(walk, target), step - target * size)
-            return Walk(network, jnp.maximum(target, walk.block), walk.key), self.overlaps(model, now)
+            # the last block is the one the step lies in: its start is kept, its beginning is what is seen
+            kept, seen = jax.lax.fori_loop(walk.block, target + 1, block, (walk.network, walk.network))
+            return Walk(kept, target, walk.key), self.overlaps(model, seen)
 
         return jax.lax.scan(to_time, state, times)
-
-
-def _block_key(walk: Walk[Any], block: Array) -> Key[Array, ""]:
-    return jax.random.fold_in(walk.key, block)
