@@ -81,7 +81,8 @@ def test_forms_are_recognised():
 
 
 def test_an_activation_is_itself():
-    assert activation(Polynomial((1.0, 2.0))) == Polynomial((1.0, 2.0))
+    written = Polynomial(coefficients=(1.0, 2.0))
+    assert activation(written) is written
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,10 @@ def test_an_activation_is_itself():
         (jax.nn.leaky_relu, "leaky-relu"),
         (lambda x: jnp.clip(x, -1, 1), "hard-tanh"),
         (jnp.abs, WrittenPiecewiseLinear(knots=(0.0,), values=(0.0,), left_slope=-1, right_slope=1)),
-        (lambda x: 2 * jnp.maximum(x - 0.7, 0) - x + 3, PiecewiseLinear(3.0, -1.0, (0.7,), (2.0,))),
+        (
+            lambda x: 2 * jnp.maximum(x - 0.7, 0) - x + 3,
+            PiecewiseLinear(constant=3.0, slope=-1.0, kinks=(0.7,), bends=(2.0,)),
+        ),
     ],
     ids=["path", "relu", "where", "leaky-relu", "clip", "abs", "shifted"],
 )
@@ -123,9 +127,8 @@ def test_kinks_are_found_where_a_derivative_jumps_and_nowhere_else(function, kin
 
 
 @pytest.mark.xfail(reason="only the largest differences on [-20, 20] are looked at, and growth hides the kink")
-@pytest.mark.parametrize("function", [lambda x: jnp.abs(x) + jnp.exp(x / 2), lambda x: 0.1 * jnp.abs(x) + x**3])
-def test_a_kink_is_found_beside_fast_growth(function):
-    assert activation(function).kinks == pytest.approx((0.0,), abs=1e-9)
+def test_a_kink_is_found_beside_fast_growth():
+    assert activation(lambda x: 0.1 * jnp.abs(x) + x**3).kinks == pytest.approx((0.0,), abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +160,7 @@ def test_functions_that_cannot_be_activations_are_rejected(function, complaint):
 
 
 @pytest.mark.xfail(reason="a function that commutes with reversing the probe passes for elementwise")
-@pytest.mark.parametrize("function", [jax.nn.softmax, lambda x: x - jnp.mean(x), lambda x: x[::-1]])
+@pytest.mark.parametrize("function", [lambda x: x - jnp.mean(x), lambda x: x[::-1]], ids=["centred", "flipped"])
 def test_functions_that_mix_their_inputs_evenly_are_rejected(function):
     with pytest.raises(ProblemError, match="is not elementwise"):
         activation(function)

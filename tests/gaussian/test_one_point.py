@@ -49,7 +49,7 @@ def test_asking_for_fewer_moments_gives_the_same(name, count):
 
 def test_polynomial_moments_agree_with_gauss_hermite():
     coefficients = (0.5, -1.0, 0.25, 2.0, -0.3, 0.0, 0.1)
-    h = hermite_moments(Polynomial(coefficients), VARIANCES, 9)
+    h = hermite_moments(Polynomial(coefficients=coefficients), VARIANCES, 9)
     x, w = hermite_e.hermegauss(20)
     for j in range(9):
         derivative = polynomial.polyder(coefficients, j)

@@ -28,7 +28,6 @@ PAIRS = [
     (SOFTSIGN, "he3"),
     ("tanh", "tanh"),
     ("erf", "tanh"),
-    ("softplus", "erf"),
     ("relu", "erf"),
     ("tanh", "relu"),
     (ELU, ELU),

@@ -36,8 +36,8 @@ def samples(problem: Problem, key: jax.Array, block: int, replicas: int) -> tupl
     d = problem.dimension
     b = block_steps(problem.training.batch) * problem.training.batch
     input_key, noise_key = jax.random.split(jax.random.fold_in(key, block))
-    x = np.asarray(normals(input_key, (replicas, b, d)), dtype=float) / np.sqrt(d)
-    return x, np.asarray(normals(noise_key, (b, replicas)), dtype=float)
+    x = np.asarray(normals(input_key, replicas * b * d).reshape(replicas, b, d), dtype=float) / np.sqrt(d)
+    return x, np.asarray(normals(noise_key, b * replicas).reshape(b, replicas), dtype=float)
 
 
 def naive_sgd(

@@ -38,8 +38,8 @@ TRAINED = {"network.second_layer": "trained", "training.second_layer_rate": 3.0}
 CASES = {
     "own function at d = 20": case(20, 2, 1, **{"network.activation": softsign, "data.activation": "relu"}),
     "more neurons than dimensions": case(5, 4, 2, **{"training.batch": 3, **TRAINED}),
-    "twins": case(20, 3, 1, twins=True, **{"network.second_layer_start": 1.0, "training.batch": 4}),
-    "spherical and trained": case(24, 2, 2, **{"training.spherical": True, "training.weight_decay": 1.0, **TRAINED}),
+    "twins": case(12, 3, 1, twins=True, **{"network.second_layer_start": 1.0, "training.batch": 4}),
+    "spherical and trained": case(12, 2, 2, **{"training.spherical": True, "training.weight_decay": 1.0, **TRAINED}),
 }
 
 

@@ -11,7 +11,7 @@ from dimfree.gaussian.start import Start
 from dimfree.problem import MultiIndex, Problem, Teacher, TwoLayer
 from dimfree.simulate.vectors import VectorSGD
 
-STEPS = (0, 1, 16, 37)
+STEPS = (0, 1, 15, 16, 37)
 REPLICAS = 3
 BASE = Problem(
     dimension=30,

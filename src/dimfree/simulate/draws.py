@@ -2,27 +2,53 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Float32, Key
+import numpy as np
+from jaxtyping import Array, Bool, Float, Float32, Key
 
 
-def normals(key: Key[Array, ""], shape: tuple[int, ...]) -> Float32[Array, "..."]:
+def normals(key: Key[Array, ""], count: int) -> Float32[Array, " count"]:
     """Standard normals in float32: the draw is what bounds SGD on vectors.
 
     The counter layout that cannot be split over devices makes two numbers per hash instead of one, and vectorises: it is
-    about four times faster on a CPU. Every draw here is of one block on one device, so nothing is lost.
+    about four times faster on a CPU. Every draw here is of one block on one device, so nothing is lost. Numbers are made
+    flat and in bulk, and given their shape inside a loop: fused into work on several axes they would cost five times more.
     """
     with jax.threefry_partitionable(False):
-        return jax.random.normal(key, shape, jnp.float32)
+        return jax.random.normal(key, (count,), jnp.float32)
 
 
-def lower_bartlett(
-    key: Key[Array, ""], size: int, replicas: int, freedom: Float[Array, ""]
-) -> Float[Array, "size size r"]:
-    """T with T Tᵀ ~ Wishart(freedom), one for each replica; freedom >= size (docs/theory/committee.md, section 1.2)."""
-    below_key, diagonal_key = jax.random.split(key)
-    below = normals(below_key, (size, size, replicas)).astype(float)
-    degrees = (freedom - jnp.arange(1.0 * size))[:, None]
-    chi = jnp.sqrt(jax.random.chisquare(diagonal_key, degrees, (size, replicas)))
-    row, column = jnp.arange(size)[:, None], jnp.arange(size)
-    lower = jnp.where((row > column)[..., None], below, 0.0)
-    return lower + jnp.where((row == column)[..., None], chi[:, None, :], 0.0)
+def chi_squares(key: Key[Array, ""], degrees: Float[Array, " count"]) -> Float[Array, " count"]:
+    """Chi-squared numbers, each of at least one degree of freedom, by the rejection of Marsaglia and Tsang.
+
+    All numbers are proposed together until each is accepted (one in fifty is not), so that proposals vectorise.
+    """
+    count = degrees.shape[0]
+    single = degrees < 2  # one degree of freedom is the square of a normal
+    offset = jnp.where(single, 1.0, degrees / 2 - 1 / 3)
+    scale = 1 / jnp.sqrt(9 * offset)
+
+    def propose(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        key, kept, done = carry
+        key, normal_key, uniform_key = jax.random.split(key, 3)
+        x = normals(normal_key, count).astype(float)
+        with jax.threefry_partitionable(False):
+            u = jax.random.uniform(uniform_key, (count,), jnp.float32, minval=1e-30)
+        root = 1 + scale * x
+        v = jnp.where(root > 0, root, 1.0) ** 3
+        accepted = (root > 0) & (jnp.log(u) < 0.5 * x**2 + offset * (1 - v + jnp.log(v)))
+        proposed = jnp.where(single, x**2, 2 * offset * v)
+        return key, jnp.where(done, kept, proposed), done | accepted | single
+
+    def waiting(carry: tuple[Array, Array, Array]) -> Bool[Array, ""]:
+        return ~jnp.all(carry[2])
+
+    return jax.lax.while_loop(waiting, propose, (key, jnp.zeros(count), jnp.zeros(count, bool)))[1]
+
+
+def lower_triangle(below: Float[Array, "m r"], diagonal: Float[Array, "b r"]) -> Float[Array, "b b r"]:
+    """The triangular matrices with these entries below and on the diagonal, one for each replica."""
+    b, replicas = diagonal.shape
+    place = np.full((b, b), below.shape[0] + b)  # of each entry among all entries, the last of which is zero
+    place[np.tril_indices(b, -1)] = np.arange(below.shape[0])
+    place[np.diag_indices(b)] = below.shape[0] + np.arange(b)
+    return jnp.concatenate([below, diagonal, jnp.zeros((1, replicas))])[place]

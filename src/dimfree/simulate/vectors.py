@@ -18,9 +18,10 @@ from dimfree.simulate.walk import Walk, Walker
 
 
 class Network(eqx.Module):
-    """Students and teachers stacked, for each replica, with the second layers and the prescribed norms."""
+    """Students of every replica, the one teacher they share, second layers, and the norms that the spherical rule keeps."""
 
-    weights: Float[Array, "r n d"]
+    students: Float[Array, "r p d"]
+    teachers: Float[Array, "k d"]
     second_layer: Float[Array, "p r"]
     norms: Float[Array, "p r"]
 
@@ -45,44 +46,55 @@ class VectorSGD(Walker):
             raise ValueError("VectorSGD needs a start drawn with vectors=True.")
         p, R = model.width, replicas
         network = Network(
-            weights=jnp.broadcast_to(start.weights, (R, *start.weights.shape)),
+            students=jnp.broadcast_to(start.weights[:p], (R, p, start.weights.shape[1])),
+            teachers=start.weights[p:],
             second_layer=jnp.broadcast_to(start.overlaps.a[:, None], (p, R)),
             norms=jnp.broadcast_to(jnp.diagonal(start.overlaps.Q)[:, None], (p, R)),
         )
-        return Walk(network, jnp.asarray(0), key)
+        return Walk(network, jnp.zeros((), int), key)
 
     def walk_block(
         self, model: Model, network: Network, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
     ) -> Network:
         """Matrix products for the whole block, small sequential updates, one rank-b update of the weights."""
-        R, _, d = network.weights.shape
+        R, _, d = network.students.shape
         steps = block_steps(model.batch)
-        b, p = steps * model.batch, model.width
         input_key, noise_key = jax.random.split(key)
-        X = normals(input_key, (R, b, d))  # sqrt(d) times the inputs
-        fields = jnp.moveaxis(X.astype(float) @ jnp.swapaxes(network.weights, 1, 2), 0, -1) / jnp.sqrt(1.0 * d)
-        samples = Samples(
-            students=fields[:, :p],
-            labels=labels(model, fields[:, p:], noise_key),
-            gram=jnp.moveaxis(X @ jnp.swapaxes(X, 1, 2), 0, -1).astype(float) / d,
-        )
+        b = steps * model.batch
+        X = normals(input_key, R * b * d).reshape(R, b, d)  # sqrt(d) times the inputs
+        fields, gram = _products(X, network)
+        p = model.width
+        noise = normals(noise_key, b * R).reshape(b, R)
+        samples = Samples(fields[:, :p], labels(model, fields[:, p:], noise), gram)
         progress = run_block(model, samples, network.second_layer, network.norms, block * steps, active)
-        students = _updated(network.weights[:, :p], progress, X)
+        students = _updated(network.students, progress, X)
         if model.spherical:  # the block kept the norms up to rounding; rounding must not add up
             students = students * jnp.sqrt(network.norms.T * d / jnp.sum(students**2, axis=-1))[..., None]
-        return Network(network.weights.at[:, :p].set(students), progress.second_layer, network.norms)
+        return Network(students, network.teachers, progress.second_layer, network.norms)
 
     def overlaps(self, model: Model, network: Network) -> Overlaps:
         """Measured on the vectors."""
-        W, d = network.weights, network.weights.shape[-1]
-        Omega = W[:, : model.width] @ jnp.swapaxes(W, 1, 2) / d
-        return Overlaps(Omega[..., : model.width], Omega[..., model.width :], network.second_layer.T)
+        W, d = network.students, network.students.shape[-1]
+        return Overlaps(W @ jnp.swapaxes(W, 1, 2) / d, W @ network.teachers.T / d, network.second_layer.T)
 
 
-def labels(model: Model, teachers: Float[Array, "b k r"], key: Key[Array, ""]) -> Float[Array, "b r"]:
+def _products(X: Float[Array, "r b d"], network: Network) -> tuple[Float[Array, "b n r"], Float[Array, "b b r"]]:
+    """Preactivations in float64 and the Gram matrix, replica by replica: one replica's block stays in the cache."""
+
+    def one(inputs: tuple[Array, Array]) -> tuple[Array, Array, Array]:
+        x, students = inputs
+        wide = x.astype(float)
+        return wide @ students.T, wide @ network.teachers.T, x @ x.T
+
+    students, teachers, gram = jax.lax.map(one, (X, network.students))
+    d = X.shape[-1]
+    fields = jnp.concatenate([students, teachers], axis=-1) / jnp.sqrt(1.0 * d)
+    return jnp.moveaxis(fields, 0, -1), jnp.moveaxis(gram, 0, -1).astype(float) / d
+
+
+def labels(model: Model, teachers: Float[Array, "b k r"], noise: Float[Array, "b r"]) -> Float[Array, "b r"]:
     """y = f*(lambda*) + sqrt(Delta) z."""
-    clean = model.target(jnp.swapaxes(teachers, 1, 2))
-    return clean + jnp.sqrt(model.Delta) * normals(key, clean.shape)
+    return model.target(jnp.swapaxes(teachers, 1, 2)) + jnp.sqrt(model.Delta) * noise
 
 
 def _updated(students: Float[Array, "r p d"], progress: Progress, X: Float[Array, "r b d"]) -> Float[Array, "r p d"]:

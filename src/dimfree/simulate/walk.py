@@ -28,6 +28,10 @@ class Walker(Description):
 
     stochastic = True
 
+    def steps_per_block(self, model: Model) -> int:
+        """How many steps one block takes."""
+        return block_steps(model.batch)
+
     @abstractmethod
     def walk_block(
         self, model: Model, network: Any, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
@@ -40,19 +44,24 @@ class Walker(Description):
 
     def advance(self, model: Model, state: Walk[Any], times: Float[Array, " t"]) -> tuple[Walk[Any], Overlaps]:
         """Full blocks up to each time, then the beginning of the next one; times must not decrease."""
-        size = block_steps(model.batch)
+        size = self.steps_per_block(model)
 
         def to_time(walk: Walk[Any], time: Array) -> tuple[Walk[Any], Overlaps]:
             step = jnp.rint(time / model.time_step).astype(int)
             target = step // size
 
-            def block(n: Array, networks: tuple[Any, Any]) -> tuple[Any, Any]:
-                _, network = networks
+            def block(n: Array, network: Any) -> Any:
                 key = jax.random.fold_in(walk.key, n)
-                return network, self.walk_block(model, network, n, key, jnp.minimum(step - n * size, size))
+                return self.walk_block(model, network, n, key, jnp.minimum(step - n * size, size))
 
-            # the last block is the one the step lies in: its start is kept, its beginning is what is seen
-            kept, seen = jax.lax.fori_loop(walk.block, target + 1, block, (walk.network, walk.network))
+            def stretch(network: Any, ends: Array) -> tuple[Any, Any]:
+                network = jax.lax.fori_loop(ends[0], ends[1], block, network)
+                return network, network
+
+            # full blocks first; then the one the step lies in, whose start is kept and whose beginning is what is seen
+            ends = jnp.stack([jnp.stack([walk.block, target]), jnp.stack([target, target + 1])])
+            seen, networks = jax.lax.scan(stretch, walk.network, ends)
+            kept = jax.tree.map(lambda x: x[0], networks)
             return Walk(kept, target, walk.key), self.overlaps(model, seen)
 
         return jax.lax.scan(to_time, state, times)
