@@ -1,6 +1,11 @@
 """Shared by all tests: shapes and types of the package are checked at run time, hypothesis is kept short, laws are compared."""
 
-from jaxtyping import install_import_hook
+import os
+
+# Tests mostly compile. One LLVM module per program compiles about twice as fast as the default of 32, with the same code.
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_parallel_codegen_split_count=1")
+
+from jaxtyping import install_import_hook  # noqa: E402
 
 install_import_hook("dimfree", "strict_types.check")
 

@@ -146,6 +146,8 @@ def show(file: ProblemFile = None, change: Overrides = None, as_json: Json = Fal
     problem = _problem(file, change, None)
     _prepare()
     from dimfree.comparison.budget import duration, machine_factor
+    from dimfree.functions import model
+    from dimfree.gaussian.variance import rung
     from dimfree.problem import dumps
     from dimfree.registry import descriptions
 
@@ -167,6 +169,7 @@ def show(file: ProblemFile = None, change: Overrides = None, as_json: Json = Fal
     for row in rows:
         price = f"about {duration(row['seconds'])}, {row['steps']:.3g} steps, {row['memory'] / 1e6:.3g} MB"
         typer.echo(f"{row['description']:<15}{'refuses: ' + row['refuses'] if row['refuses'] else price}")
+    typer.echo(f"\nThe variance term of the ode stands on the rung {rung(model(problem))!r} (docs/accuracy.md).")
 
 
 @app.command()

@@ -126,7 +126,6 @@ def test_kinks_are_found_where_a_derivative_jumps_and_nowhere_else(function, kin
     assert found.kinks == pytest.approx(kinks, abs=1e-9)
 
 
-@pytest.mark.xfail(reason="only the largest differences on [-20, 20] are looked at, and growth hides the kink")
 def test_a_kink_is_found_beside_fast_growth():
     assert activation(lambda x: 0.1 * jnp.abs(x) + x**3).kinks == pytest.approx((0.0,), abs=1e-9)
 
@@ -137,12 +136,12 @@ def test_a_kink_is_found_beside_fast_growth():
         (jnp.sign, "jumps at x = 0; it must be continuous"),
         (lambda x: jnp.where(x > 1.5, x, 0.0), "jumps at x = 1.5; it must be continuous"),
         (lambda x: jnp.where(x > -3, x + 1e-3, x), "jumps at x = -3; it must be continuous"),
-        (lambda x: 1 / x, "jumps at x = 0; it must be continuous"),
+        (lambda x: 1 / x, "or its derivative is not finite for all |x| <= 20"),
         (jnp.cumsum, "is not elementwise; it must map each number on its own"),
-        (jnp.sort, "is not elementwise"),
+        (lambda x: jnp.sort(x)[::-1], "is not elementwise"),
         (jnp.sum, "is not elementwise"),
-        (jnp.log, "or its derivative is not finite near zero; it must be finite for all x"),
-        (jnp.sqrt, "or its derivative is not finite near zero"),
+        (jnp.log, "or its derivative is not finite for all |x| <= 20; it must be finite for all x"),
+        (jnp.sqrt, "or its derivative is not finite for all |x| <= 20"),
         (np.tanh, "does not run on a jax array (TypeError); write it with jax.numpy functions"),
         (math.tanh, "does not run on a jax array (TypeError)"),
         (scipy.special.erf, "does not run on a jax array (TypeError)"),
@@ -159,16 +158,12 @@ def test_functions_that_cannot_be_activations_are_rejected(function, complaint):
     assert len(str(caught.value).splitlines()) == 1
 
 
-@pytest.mark.xfail(reason="a function that commutes with reversing the probe passes for elementwise")
 @pytest.mark.parametrize("function", [lambda x: x - jnp.mean(x), lambda x: x[::-1]], ids=["centred", "flipped"])
 def test_functions_that_mix_their_inputs_evenly_are_rejected(function):
     with pytest.raises(ProblemError, match="is not elementwise"):
         activation(function)
 
 
-@pytest.mark.xfail(
-    reason="finiteness is looked at in three points only", raises=(pytest.fail.Exception, RuntimeWarning)
-)
 @pytest.mark.parametrize(
     "function", [lambda x: jnp.sqrt(10 - x), lambda x: jnp.exp(x**4), lambda x: jnp.sqrt(jnp.abs(x))]
 )

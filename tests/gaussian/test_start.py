@@ -173,8 +173,6 @@ def test_weights_that_do_not_fit_the_problem(file_problem, change, expected):
     assert expected in complaint(file_problem)
 
 
-UNCAUGHT = pytest.mark.xfail(reason="EOFError and TypeError of np.load are not turned into a sentence")
-LEAKS = pytest.mark.xfail(reason="neither is BadZipFile, and the file stays open", run=False)
 NPY = b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (), }".ljust(127) + b"\n" + bytes(8)
 
 
@@ -182,9 +180,9 @@ NPY = b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': 
     "content",
     [
         pytest.param(b"not an archive", id="text"),
-        pytest.param(b"", marks=UNCAUGHT, id="empty"),
-        pytest.param(NPY, marks=UNCAUGHT, id="npy"),
-        pytest.param(b"PK\x03\x04 torn", marks=LEAKS, id="torn"),
+        pytest.param(b"", id="empty"),
+        pytest.param(NPY, id="npy"),
+        pytest.param(b"PK\x03\x04 torn", id="torn"),
     ],
 )
 def test_files_that_are_no_archives(file_problem, content):

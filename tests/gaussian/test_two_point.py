@@ -104,7 +104,6 @@ def test_arguments_are_broadcast(sigma, g):
         assert float(whole[1, 2]) == pytest.approx(float(one), rel=1e-13)
 
 
-@pytest.mark.xfail(reason="far kinks of g leave the outer rule with one piece that is too coarse for a smooth sigma")
 def test_smooth_function_against_kinks_away_from_zero_at_small_correlation():
     points = [(2.5, 0.02, 1.0), (1.0, 0.1, 2.0), (2.5, 0.0, 1.0)]
     found = np.stack(two_point(activation("tanh"), activation("hard-tanh"), *map(jnp.asarray, np.array(points).T)), -1)
@@ -112,9 +111,6 @@ def test_smooth_function_against_kinks_away_from_zero_at_small_correlation():
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.xfail(
-    reason="a kink of the third derivative is not found, and the trapezoid is chosen too coarse (A is 1% off)"
-)
 def test_cubed_relu():
     def up(x):
         return np.maximum(x, 0)
@@ -125,7 +121,6 @@ def test_cubed_relu():
     np.testing.assert_allclose(found, [expectations(cubed, cubed, *point) for point in points], rtol=1e-6)
 
 
-@pytest.mark.xfail(reason="an absolute threshold: rounding of large variances passes for a conditional variance")
 def test_large_relu_units_with_themselves():
     q = jnp.linspace(5.0, 50.0, 500)
     kappa, A, B = two_point(activation("relu"), activation("relu"), q, q, q)

@@ -88,7 +88,6 @@ def scaled(c: float):
     return lambda x: jnp.tanh(c * x)
 
 
-@pytest.mark.xfail(reason="names, closures and arguments of functions are not part of the digest")
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -106,7 +105,6 @@ def test_lambdas_with_other_constants_have_different_digests():
     assert of_function(lambda x: jnp.tanh(1.5 * x)) != of_function(lambda x: jnp.tanh(2.5 * x))
 
 
-@pytest.mark.xfail(reason="the memory address of an inner function's code is part of the digest")
 def test_digest_of_a_function_with_an_inner_function_knows_no_address():
     source = "lambda x: (lambda y: y + 1)(x)"
     assert of_function(eval(source)) == of_function(eval(source))

@@ -14,8 +14,8 @@ from dimfree.problem import Problem, Teacher, TwoLayer
 from dimfree.simulate.chain import OverlapChain
 from dimfree.simulate.vectors import VectorSGD
 
-REPLICAS = 5000
-STEPS = (0, 5, 40)
+REPLICAS = 4096
+STEPS = (0, 5, 140)
 
 
 class Case(NamedTuple):
@@ -34,11 +34,12 @@ def softsign(x):
     return x / (1 + jnp.abs(x))
 
 
+SLOWING = {"training.schedule": {"kind": "exponential", "scale": 4.0}}
 TRAINED = {"network.second_layer": "trained", "training.second_layer_rate": 3.0}
 CASES = {
     "own function at d = 20": case(20, 2, 1, **{"network.activation": softsign, "data.activation": "relu"}),
     "more neurons than dimensions": case(5, 4, 2, **{"training.batch": 3, **TRAINED}),
-    "twins": case(12, 3, 1, twins=True, **{"network.second_layer_start": 1.0, "training.batch": 4}),
+    "twins": case(12, 3, 1, twins=True, **{"network.second_layer_start": 1.0, "training.batch": 4, **SLOWING}),
     "spherical and trained": case(12, 2, 2, **{"training.spherical": True, "training.weight_decay": 1.0, **TRAINED}),
 }
 
@@ -50,7 +51,7 @@ def runs() -> dict[tuple[str, str], Overlaps]:
     for name, (problem, twins) in CASES.items():
         m, start, times = model(problem), start_of(problem, seed=2, twins=twins), jnp.asarray(STEPS) * problem.time_step
         for seed, walker in enumerate((VectorSGD(), OverlapChain())):
-            state = walker.begin(m, start, REPLICAS, jax.random.key(seed))
+            state = walker.begin(m, start, REPLICAS, jax.random.key(10 + seed))
             found[name, walker.name] = jax.jit(lambda s, t, walker=walker, m=m: walker.advance(m, s, t)[1])(
                 state, times
             )

@@ -12,7 +12,7 @@ from dimfree.problem import OnePass, Problem, Teacher, TwoLayer
 from dimfree.simulate.chain import OverlapChain
 from dimfree.simulate.vectors import VectorSGD
 
-COUNTS = (0, 1, 7, 16, 17, 50)
+COUNTS = (0, 1, 7, 16, 17, 50, 128, 129, 300)  # in, at and across the ends of blocks
 PROBLEM = Problem(
     dimension=12,
     data=Teacher(units=1, noise=0.1),

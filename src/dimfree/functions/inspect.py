@@ -14,7 +14,7 @@ from dimfree.functions.activation import Activation, General, PiecewiseLinear
 
 _REACH = 20.0  # preactivations beyond this have no weight
 _STEPS = (1 / 3, 1 / 4, 1 / 5, 1 / 6, 1 / 8, 1 / 12, 1 / 16, 1 / 32)
-_SUSPECTS = 256
+_SUSPECTS, _WINDOWS = 256, 64
 _Vector = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 _OnVectors = Callable[[_Vector], _Vector]
 
@@ -23,6 +23,7 @@ class _Derivatives(NamedTuple):
     value: _OnVectors
     slope: _OnVectors
     curvature: _OnVectors
+    third: _OnVectors
 
 
 def understand(function: Callable[..., jax.Array], name: str) -> Activation:
@@ -32,13 +33,13 @@ def understand(function: Callable[..., jax.Array], name: str) -> Activation:
     jumps = _jumps(f.value)
     if jumps:
         raise ProblemError(f"the activation {name} jumps at x = {jumps[0]:.4g}; it must be continuous.")
-    kinks = tuple(sorted(set(_jumps(f.slope)) | set(_jumps(f.curvature))))
+    kinks = _distinct([*_jumps(f.slope), *_jumps(f.curvature), *_jumps(f.third)])
     linear = _as_piecewise_linear(f, kinks, name)
     return linear or General(function=function, kinks=kinks, step=_trapezoid_step(f), name=name)
 
 
 def _derivatives(function: Callable[..., jax.Array]) -> _Derivatives:
-    """Value and two derivatives as compiled functions of NumPy vectors."""
+    """Value and three derivatives as compiled functions of NumPy vectors."""
 
     def along(f: Callable[[jax.Array], jax.Array]) -> Callable[[jax.Array], jax.Array]:
         return lambda x: jax.jvp(f, (x,), (jnp.ones_like(x),))[1]
@@ -47,15 +48,17 @@ def _derivatives(function: Callable[..., jax.Array]) -> _Derivatives:
         compiled = jax.jit(f)
         return lambda x: np.asarray(compiled(jnp.asarray(x)), dtype=float)
 
-    return _Derivatives(*(on_numpy(f) for f in accumulate([function, along, along], lambda f, _: along(f))))
+    return _Derivatives(*(on_numpy(f) for f in accumulate([function, along, along, along], lambda f, _: along(f))))
 
 
 def _check(f: _Derivatives, name: str) -> None:
     """Complain unless the function acts on each number alone and is finite."""
     probe = np.array([-2.3, 0.4, 1.7])
     try:
-        together, reversed_ = f.value(probe), f.value(probe[::-1])
-        finite = np.isfinite([together, f.slope(probe)]).all()
+        together = f.value(probe)
+        apart = np.concatenate([f.value(probe[i : i + 1]).ravel() for i in range(3)])
+        everywhere = np.linspace(-_REACH, _REACH, 401)  # 0 and the other round numbers among them
+        finite = np.isfinite(f.value(everywhere)).all() and np.isfinite(f.slope(everywhere)).all()
     except Exception as failure:
         raise ProblemError(
             f"the activation {name} does not run on a jax array ({type(failure).__name__}); "
@@ -63,18 +66,18 @@ def _check(f: _Derivatives, name: str) -> None:
         ) from None
     if not finite:
         raise ProblemError(
-            f"the activation {name} or its derivative is not finite near zero; it must be finite for all x."
+            f"the activation {name} or its derivative is not finite for all |x| <= {_REACH:g}; it must be finite for all x."
         )
-    if together.shape != probe.shape or not np.allclose(together, reversed_[::-1], rtol=1e-12, atol=1e-12):
+    if together.shape != probe.shape or not np.allclose(together, apart, rtol=1e-12, atol=1e-12):
         raise ProblemError(f"the activation {name} is not elementwise; it must map each number on its own.")
 
 
-def _jumps(f: _OnVectors) -> tuple[float, ...]:
+def _jumps(f: _OnVectors) -> list[float]:
     """Where f jumps: intervals across which its difference does not shrink when they do."""
-    grid = np.linspace(-_REACH, _REACH, 8001) + 1.234e-4  # off the round numbers, where kinks like to be
+    grid = np.linspace(-_REACH, _REACH, 8193) + 1.234e-4  # off the round numbers, where kinks like to be
     values = f(grid)
     scale = max(1.0, float(np.abs(values[np.abs(grid) < 6]).max()))
-    suspects = np.argsort(-np.abs(np.diff(values)))[:_SUSPECTS]
+    suspects = _unusual(np.diff(values))
     left, right = grid[suspects], grid[suspects + 1]
     for _ in range(34):
         middle = 0.5 * (left + right)
@@ -82,8 +85,26 @@ def _jumps(f: _OnVectors) -> tuple[float, ...]:
         in_left = np.abs(f_middle - f(left)) > np.abs(f(right) - f_middle)
         left, right = np.where(in_left, left, middle), np.where(in_left, middle, right)
     persists = np.abs(f(right) - f(left)) > 1e-4 * scale
-    found = np.unique(np.round(0.5 * (left + right)[persists], 9)) + 0.0
-    return tuple(float(x) for x in found)
+    return [_snapped(x) for x in (0.5 * (left + right)[persists]).tolist()]
+
+
+def _unusual(differences: _Vector) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+    """In every window the few differences that stand out of it, so that fast growth elsewhere hides nothing."""
+    windows = differences.reshape(_WINDOWS, -1)
+    odd = np.abs(windows - np.median(windows, axis=1, keepdims=True))
+    best = np.argsort(-odd, axis=1)[:, : _SUSPECTS // _WINDOWS]
+    return (best + np.arange(_WINDOWS)[:, None] * windows.shape[1]).ravel()
+
+
+def _snapped(x: float) -> float:
+    """Bisection is good to 1e-12; a kink that close to a round number is that number."""
+    return round(x, 6) + 0.0 if abs(x - round(x, 6)) < 1e-11 else x
+
+
+def _distinct(places: list[float]) -> tuple[float, ...]:
+    """In increasing order, each once."""
+    ordered = sorted(places)
+    return tuple(x for x, before in zip(ordered, [-np.inf, *ordered], strict=False) if x - before > 1e-8)
 
 
 def _as_piecewise_linear(f: _Derivatives, kinks: tuple[float, ...], name: str) -> PiecewiseLinear | None:

@@ -66,7 +66,7 @@ def _piecewise_linear(sigma: PiecewiseLinear, q: Array, count: int) -> Array:
         above = ndtr(-b)
         moments[0] += bend * (q * density - kink * above)
         moments[1] += bend * above
-        for n, he in enumerate(hermite_polynomials(b, max(count - 2, 2))[: count - 2]):
+        for n, he in enumerate(hermite_polynomials(b, max(count - 2, 2))[: max(count - 2, 0)]):
             moments[n + 2] += bend * he * density * scale**-n
     return jnp.stack(moments[:count], axis=-1)
 
@@ -86,9 +86,9 @@ def _by_quadrature(sigma: Activation, q: Array, count: int) -> Array:
 
 
 def split_rule(breaks: Float[Array, "... b"], count: int) -> tuple[Float[Array, "... n"], Float[Array, "... n"]]:
-    """Nodes and Gaussian weights on [-9, 9], split at the given points; `count` nodes a piece."""
-    inner = jnp.sort(jnp.clip(breaks, -_REACH, _REACH), axis=-1)
-    edge = jnp.full((*inner.shape[:-1], 1), _REACH)
+    """Nodes and Gaussian weights on [-9, 9], split at zero and at the given points; `count` nodes a piece."""
+    edge = jnp.full((*breaks.shape[:-1], 1), _REACH)
+    inner = jnp.sort(jnp.concatenate([jnp.clip(breaks, -_REACH, _REACH), 0 * edge], axis=-1), axis=-1)
     edges = jnp.concatenate([-edge, inner, edge], axis=-1)
     t, w = gauss_legendre(count)
     widths = jnp.diff(edges, axis=-1)[..., None]

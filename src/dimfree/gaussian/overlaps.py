@@ -24,21 +24,21 @@ class Overlaps(eqx.Module):
 def factor(Omega: Float[Array, "*batch n n"], rank: int) -> Float[Array, "*batch n rank"]:
     """A with A Aᵀ = Omega and `rank` columns, for any positive semi-definite Omega of at most that rank (section 1.2).
 
-    With rank = n it is a Cholesky factor whose column is zero where the pivot vanishes, so that identical neurons stay
-    identical to the last bit. With rank < n (more neurons than dimensions) the leading eigenpairs are taken.
+    With rank = n it is a Cholesky factor in which rows that earlier columns explain end there, so that identical neurons
+    stay identical to the last bit. With rank < n (more neurons than dimensions) the leading eigenpairs are taken.
     """
     n = Omega.shape[-1]
     if rank < n:
         values, vectors = jnp.linalg.eigh(Omega)
         return vectors[..., -rank:] * jnp.sqrt(jnp.maximum(values[..., -rank:], 0.0))[..., None, :]
-    threshold = 1e-13 * jnp.diagonal(Omega, axis1=-2, axis2=-1)
+    variances = jnp.diagonal(Omega, axis1=-2, axis2=-1)
 
     def column(j: Array, A: Array) -> Array:
         rest = jnp.take(Omega, j, axis=-1) - jnp.sum(A * jnp.take(A, j, axis=-2)[..., None, :], axis=-1)
-        pivot = jnp.take(rest, j, axis=-1)
-        positive = pivot > jnp.take(threshold, j, axis=-1)
+        free = variances - jnp.sum(A**2, axis=-1) > 1e-13 * variances  # rows that earlier columns do not yet explain
+        positive, pivot = jnp.take(free, j, axis=-1), jnp.take(rest, j, axis=-1)
         scale = jnp.where(positive, jax.lax.rsqrt(jnp.where(positive, pivot, 1.0)), 0.0)
-        below = jnp.arange(n) >= j
+        below = free & (jnp.arange(n) >= j)
         return A.at[..., j].set(jnp.where(below, rest * scale[..., None], 0.0))
 
     return jax.lax.fori_loop(0, n, column, jnp.zeros_like(Omega))

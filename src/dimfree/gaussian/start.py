@@ -1,5 +1,7 @@
 """Starts: as weight vectors, or at any dimension directly as overlaps from their exact law."""
 
+from zipfile import BadZipFile
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -84,11 +86,14 @@ def wishart(key: Key[Array, ""], size: int, freedom: int) -> Float[Array, "size 
 def _loaded(problem: Problem, start: WeightsStart) -> Float[Array, "n d"]:
     shapes = {"W": (problem.network.width, problem.dimension), "Wstar": (problem.data.units, problem.dimension)}
     try:
-        with np.load(start.file) as archive:
+        with open(start.file, "rb") as file:
+            archive = np.load(file)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ValueError("it holds a single array")
             found = {name: np.asarray(archive[name], dtype=float) for name in shapes if name in archive}
     except FileNotFoundError:
         raise ProblemError(f"[start] names the file {str(start.file)!r}, which does not exist.") from None
-    except (OSError, ValueError) as failure:
+    except (OSError, ValueError, EOFError, BadZipFile) as failure:
         raise ProblemError(
             f"[start] names the file {str(start.file)!r}, which is not a readable .npz archive ({failure})."
         ) from None

@@ -52,17 +52,20 @@ def _hinge(a: float, q: Array) -> tuple[Array, Array, Array]:
 def _two_hinges(a: float, b: float, q_u: Array, c: Array, q_w: Array) -> tuple[Array, Array, Array]:
     both = _both_above(a, b, q_u, c, q_w)
     density_a, density_b = _hinge(a, q_u)[2], _hinge(b, q_w)[2]
-    hinge_given_a, w_above_given_a = _conditional_hinge(b, c / q_u * a, q_w - c**2 / q_u)
-    _, u_above_given_b = _conditional_hinge(a, c / q_w * b, q_u - c**2 / q_w)
+    hinge_given_a, w_above_given_a = _conditional_hinge(b, c / q_u * a, q_w - c**2 / q_u, q_w)
+    _, u_above_given_b = _conditional_hinge(a, c / q_w * b, q_u - c**2 / q_w, q_u)
     A = density_a * hinge_given_a
     w_on_both = c * density_a * w_above_given_a + q_w * density_b * u_above_given_b
     kappa = q_u * A + c * both - a * (w_on_both - b * both)
     return kappa, A, both
 
 
-def _conditional_hinge(b: float, mean: Array, variance: Array) -> tuple[Array, Array]:
-    """E[(w-b)_+] and P(w > b) for w ~ N(mean, variance), variance zero included (half the mass above an equal mean)."""
-    positive = variance > 1e-15
+def _conditional_hinge(b: float, mean: Array, variance: Array, whole: Array) -> tuple[Array, Array]:
+    """E[(w-b)_+] and P(w > b) for w ~ N(mean, variance), what is left of a `whole` variance after conditioning.
+
+    Nothing left but rounding counts as zero, with half the mass above an equal mean.
+    """
+    positive = variance > 4e-15 * whole
     scale = jnp.sqrt(jnp.where(positive, variance, 1.0))
     z = (mean - b) / scale
     spread = scale * jnp.exp(-0.5 * z**2) / sqrt(2 * pi) + (mean - b) * ndtr(z)

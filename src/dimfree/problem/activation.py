@@ -1,8 +1,13 @@
 """How a scalar function is written in a problem: a name, coefficients, a `module:function` path, or a Python callable."""
 
 import re
+import sys
 from collections.abc import Callable
+from functools import partial
+from hashlib import sha256
 from itertools import pairwise
+from operator import attrgetter
+from types import CodeType, FunctionType, ModuleType
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
@@ -69,15 +74,43 @@ def _read(value: Any) -> Any:
 
 
 def _write(value: Any) -> Any:
-    """Callables are written as a path when they can be imported again, and marked as code otherwise."""
+    """Callables are written as a path when they can be imported again, and with a fingerprint of their code otherwise."""
     if isinstance(value, Section):
         return {key: list(item) if isinstance(item, tuple) else item for key, item in value.model_dump().items()}
-    if callable(value):
-        module, name = getattr(value, "__module__", "?"), getattr(value, "__qualname__", type(value).__name__)
-        code = getattr(value, "__code__", None)
-        fingerprint = code.co_code.hex()[:32] + repr(code.co_consts) if code and "<" in name else ""
-        return f"{module}:{name}{fingerprint}"
-    return value
+    if not callable(value):
+        return value
+    module, name = getattr(value, "__module__", "?"), getattr(value, "__qualname__", type(value).__name__)
+    if _found(module, name) is value:
+        return f"{module}:{name}"
+    return f"{module}:{name}#{sha256(_code(value).encode()).hexdigest()[:16]}"
+
+
+def _found(module: str, name: str) -> Any:
+    """What the path leads to in this process, None when nowhere."""
+    try:
+        return attrgetter(name)(sys.modules[module])
+    except (KeyError, AttributeError):
+        return None
+
+
+def _code(value: Any) -> str:
+    """What a function computes, as text that is the same in every process: code, names, constants, and all it closes over."""
+    match value:
+        case partial():
+            return f"partial({_code(value.func)}, {_code(value.args)}, {_code(sorted(value.keywords.items()))})"
+        case FunctionType():
+            closed = [cell.cell_contents for cell in value.__closure__ or ()]
+            return f"function({_code(value.__code__)}, {_code(value.__defaults__)}, {_code(closed)})"
+        case CodeType():
+            return f"code({value.co_code.hex()}, {value.co_names}, {_code(value.co_consts)})"
+        case tuple() | list():
+            return f"({', '.join(_code(item) for item in value)})"
+        case ModuleType():
+            return value.__name__
+        case _ if callable(value):
+            return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+        case _:
+            return repr(value)
 
 
 Activation = Annotated[Written, BeforeValidator(_read), PlainSerializer(_write, when_used="json")]

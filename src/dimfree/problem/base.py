@@ -22,27 +22,33 @@ class Section(BaseModel):
 
 
 def _sentence(section: type[Section], failure: ValidationError) -> str:
-    """The first complaint as a sentence, and how many more there are."""
+    """The first complaint as a sentence, and how many other keys are wrong."""
     errors = failure.errors()
-    first = _explain(section, errors[0])
-    return first if len(errors) == 1 else f"{first} ({len(errors) - 1} more after this one.)"
+    others = len({error["loc"][:1] for error in errors}) - 1
+    return _explain(section, errors[0]) + (f" ({others} more after this one.)" if others else "")
 
 
 def _explain(section: type[Section], error: ErrorDetails) -> str:
-    place = ".".join(str(part) for part in error["loc"])
-    given = error.get("input")
+    # of a location only the key and positions in it are the user's; the rest names alternatives of a type
+    key, *inside = error["loc"] or ("",)
+    place = ".".join([str(key), *(str(part) for part in inside if isinstance(part, int))])
     match error["type"]:
         case "extra_forbidden":
             return f"{section.title} has no key {place!r}; {suggest(place, section.model_fields)}"
         case "missing":
             return f"{section.title} needs a value for {place!r}."
         case "union_tag_invalid":
-            context = error["ctx"]
-            tag, known = str(context["tag"]), str(context["expected_tags"])
+            tag, known = str(error["ctx"]["tag"]), str(error["ctx"]["expected_tags"])
             kinds = [name.strip(" '") for name in known.split(",")]
-            return f"[{place}] got kind = {tag!r}; {suggest(tag, kinds)}"
+            return f"{_subsection(section, place)} got kind = {tag!r}; {suggest(tag, kinds)}"
+        case "union_tag_not_found":
+            return f"{_subsection(section, place)} needs a value for 'kind'."
         case "value_error":
             return f"{section.title}: {error['ctx']['error']}"
         case _:
             message = error["msg"][0].lower() + error["msg"][1:]
-            return f"{section.title} got {place} = {given!r}: {message}."
+            return f"{section.title} got {place} = {error['input']!r}: {message}."
+
+
+def _subsection(section: type[Section], key: str) -> str:
+    return f"[{section.title.strip('[]')}.{key}]" if section.title.startswith("[") else f"[{key}]"

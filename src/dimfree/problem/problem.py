@@ -82,7 +82,7 @@ class Problem(Section):
             wished = np.linspace(0, until, self.run.points)
         else:
             first = min(max(1.0, until * 2e-4), until)
-            wished = np.concatenate([[0], np.geomspace(first, until, self.run.points - 1)])
+            wished = np.concatenate([[0], np.geomspace(until, first, self.run.points - 1)[::-1]])
         return np.unique(np.rint(wished)) * self.time_step
 
     def replace(self, **changes: Any) -> "Problem":
