@@ -173,6 +173,14 @@ def show(file: ProblemFile = None, change: Overrides = None, as_json: Json = Fal
 
 
 @app.command()
+def regime(file: ProblemFile = None, change: Overrides = None) -> None:
+    """Say in words which limit a problem is near, and what a wider network or a smaller step would change."""
+    from dimfree.theory.regimes import explain
+
+    typer.echo(explain(_problem(file, change, None)))
+
+
+@app.command()
 def new(
     file: Annotated[Path, typer.Argument(help="Where to write the problem.")] = Path("problem.toml"),
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,

@@ -133,6 +133,13 @@ def test_list_cite_doctor():
     assert "did you mean 'ode'?" in one_sentence(invoke("cite", "odee"), 2)
 
 
+def test_regime_speaks_in_words():
+    plateau = invoke("regime", "--set", "network.width=1").stdout
+    wide = invoke("regime", "--set", "network.width=1000").stdout
+    assert plateau != wide
+    assert "One unit of time takes 500,000 samples" in wide
+
+
 def test_python_m_is_the_same_program_and_help_is_fast():
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = subprocess.run([sys.executable, "-m", "dimfree", "--help"], capture_output=True, text=True, check=True)
