@@ -5,7 +5,7 @@ import os
 # Tests mostly compile. One LLVM module per program compiles about twice as fast as the default of 32, with the same code.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_parallel_codegen_split_count=1")
 
-from jaxtyping import install_import_hook  # noqa: E402
+from jaxtyping import install_import_hook
 
 install_import_hook("dimfree", "strict_types.check")
 
