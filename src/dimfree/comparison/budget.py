@@ -11,7 +11,7 @@ import numpy as np
 from dimfree.description import Cost, Description
 from dimfree.problem import Problem
 
-_REFERENCE_SECONDS = 0.030  # what `_probe` takes on the machines in benchmarks/, whose seconds `Cost` counts
+_REFERENCE_SECONDS = 0.020  # what `_probe` takes on the machines in benchmarks/, whose seconds `Cost` counts
 
 
 class LeftOut(NamedTuple):
@@ -77,16 +77,15 @@ def duration(seconds: float) -> str:
 
 @lru_cache(maxsize=1)
 def machine_factor() -> float:
-    """How many times slower than the reference machines this one is right now."""
+    """How many times slower than the reference machines this one is."""
     return max(0.3, min(_probe() for _ in range(3)) / _REFERENCE_SECONDS)
 
 
 def _probe() -> float:
-    started = time.perf_counter()
-    x = np.random.default_rng(0).standard_normal((400, 1500), dtype=np.float32)
-    for _ in range(5):
-        x @ x.T
-    return time.perf_counter() - started
+    """CPU seconds of one thread for a fixed piece of work: how fast the machine is, not how busy."""
+    started = time.thread_time()
+    np.random.default_rng(0).standard_normal(2_000_000, dtype=np.float32)
+    return time.thread_time() - started
 
 
 def _memory() -> float:

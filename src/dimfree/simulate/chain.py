@@ -46,7 +46,7 @@ class OverlapChain(Walker):
         n, R, batch = problem.network.width + problem.data.units, problem.run.replicas, problem.training.batch
         steps = problem.steps(problem.run.until)
         b = block_steps(batch) * batch
-        per_sample = 1.2e-8 * (n + b) + 1e-9 * (n * b + n**3 / b) + 5e-7 + 1e-5 / R
+        per_sample = 6e-9 * (n + b) + 1e-9 * (n * b + n**3 / b) + 1e-7 + 3e-6 / R
         return Cost(steps * batch * R * per_sample, steps, 8.0 * R * (3 * b * (b + n) + 4 * n * n))
 
     def begin(self, model: Model, start: Start, replicas: int, key: Key[Array, ""]) -> Walk[OverlapNetwork]:
