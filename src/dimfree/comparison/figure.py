@@ -18,7 +18,7 @@ _SPARE = ("#1b9e77", "#e7298a", "#66a61e", "#e6ab02", "#a6761d")
 _EXPERIMENT = {"sgd": ("black", "o"), "chain": ("#1f78b4", "s")}
 _TEACHERS = ("#1f78b4", "#d95f02", "#33a02c", "#e31a1c", "#6a3d9a", "#b15928")
 _MOST_CURVES = 24
-_MARKERS = 28
+_MARKERS = 16
 
 
 def draw(comparison: "Comparison", path: Path) -> Path:
@@ -41,7 +41,7 @@ def _draw_risk(comparison: "Comparison", axes: Axes) -> None:
             _draw_experiment(axes, data, name)
         else:
             colour, line = _THEORY.get(name, (next(spare), "-"))
-            axes.plot(data["time"], data["risk"].mean("replica"), line, color=colour, lw=1.8, label=name, zorder=3)
+            axes.plot(data["time"], data["risk"].mean("replica"), line, color=colour, lw=1.5, label=name, zorder=5)
     axes.set(xscale="log", yscale="log", xlabel=_time_label(), ylabel="population risk (without label noise)")
     axes.legend(frameon=False)
 
@@ -58,7 +58,7 @@ def _draw_experiment(axes: Axes, data: xr.Dataset, name: str) -> None:
     shown = slice(first, None, every)
     mean = risk.mean("replica")
     label = f"{name}, mean of {replicas}" + (" (band: 80 %)" if replicas > 1 else "")
-    axes.plot(data["time"][shown], mean[shown], marker, color=colour, ms=3.8, mfc="white", mew=1, label=label, zorder=4)
+    axes.plot(data["time"][shown], mean[shown], marker, color=colour, ms=4.5, mfc="white", mew=1, label=label, zorder=4)
 
 
 def _draw_overlaps(comparison: "Comparison", axes: Axes) -> None:

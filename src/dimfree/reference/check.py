@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimfree.errors import ProblemError
-from dimfree.reference import committee, limits
+from dimfree.reference import committee, limits, mean_field
 
 Values = dict[str, Any]
 
@@ -45,6 +45,7 @@ ADAPTERS: dict[str, Callable[[Values], Values]] = {
     "one_step_mean": committee.one_step_mean,
     "ss_trajectory": committee.trajectory,
     "chain_moments": committee.chain_moments,
+    "mf_trajectory": mean_field.mf_trajectory,
     "classify": limits.classify,
     "leap": limits.leap,
     "information_exponent": limits.information_exponent,
@@ -55,7 +56,6 @@ ADAPTERS: dict[str, Callable[[Values], Values]] = {
 
 # Subjects of the shipped files that dimfree does not build yet, by name: nothing is skipped in silence.
 WAITING: dict[str, str] = {
-    "mf_trajectory": "mean-field and dimensionless ODEs",
     "pr": "phase retrieval on the sphere, exit times by event",
     "pr_noise_cov": "diffusion correction",
 }

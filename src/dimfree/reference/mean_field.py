@@ -1,0 +1,54 @@
+"""Adapter for trajectories of the mean-field and dimensionless limits (docs/theory/committee.md, section 5)."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dimfree.functions import Model, model
+from dimfree.gaussian.closure import Particles
+from dimfree.problem import OnePass, Problem, Teacher, TwoLayer
+from dimfree.theory.mean_field import Dimensionless, MeanField, WideFlow
+
+Values = dict[str, Any]
+_NODES = 64
+
+
+def mf_trajectory(inputs: Values) -> Values:
+    """Risk along the limit, and the final particles; no dimension means d to infinity."""
+    q = np.array(inputs["q0"], dtype=float)
+    a = jnp.broadcast_to(jnp.asarray(inputs.get("a", inputs.get("a0", 1.0)), dtype=float), q.shape)
+    start = Particles(jnp.asarray(inputs["M0"], dtype=float), jnp.asarray(q), a)
+    tight, self_term = {"rtol": 1e-10, "atol": 1e-12}, inputs.get("self_term", True)
+    limit = (
+        Dimensionless(self_term, **tight) if inputs.get("d") is None else MeanField(self_term, nodes=_NODES, **tight)
+    )
+    risk, last = _solved(limit, _model(inputs), start, jnp.asarray(inputs["t"], dtype=float))
+    return {"risk": risk, "M_final": last.M, "q_final": last.q, "a_final": last.a}
+
+
+@eqx.filter_jit
+def _solved(limit: WideFlow, m: Model, start: Particles, times: jax.Array) -> tuple[jax.Array, Particles]:
+    flow, states = limit.advance(m, limit.begin(m, start, 1, jax.random.key(0)), times)
+    return limit.observe(m, states)["risk"][:, 0], flow.particles
+
+
+def _model(inputs: Values) -> Model:
+    P = np.atleast_2d(np.array(inputs["P"], dtype=float))
+    data = Teacher(
+        units=len(P),
+        activation=inputs.get("teacher_activation", inputs["activation"]),
+        second_layer=inputs.get("astar", 1.0),
+        overlap=P.tolist(),
+    )
+    trained = "trained" if inputs.get("eta_a") else "fixed"
+    network = TwoLayer(width=len(inputs["q0"]), activation=inputs["activation"], second_layer=trained)
+    training = OnePass(
+        second_layer_rate=inputs.get("eta_a", 0.0),
+        weight_decay=inputs.get("decay", 0.0),
+        second_layer_decay=inputs.get("decay_a", 0.0),
+    )
+    # the dimensionless limit does not look at the dimension, but a problem has one
+    return model(Problem(dimension=inputs.get("d") or 1000, data=data, network=network, training=training))
