@@ -185,7 +185,8 @@ def main() -> int:
     arguments = parser.parse_args()
     rows = measure(arguments.smoke)
     for name, row in rows.items():
-        print(f"{name:<24}{row['ratio']:>10.3g}   bar {row['bar']:<8}{'holds' if row['holds'] else 'MISSED'}")
+        verdict = "not measured" if arguments.smoke else "holds" if row["holds"] else "MISSED"
+        print(f"{name:<24}{row['ratio']:>10.3g}   bar {row['bar']:<8}{verdict}")
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=2) + "\n")
     return 0 if arguments.smoke or all(row["holds"] for row in rows.values()) else 1
