@@ -18,15 +18,26 @@ LEVELS = (
     ("registry",),
     ("results",),
     ("comparison",),
+    ("gallery",),
     ("reference",),
     ("cli", "__init__", "__main__"),
 )
 LEVEL = {room: number for number, rooms in enumerate(LEVELS) for room in rooms}
 
 ALLOWED_ROOMS = {
-    "jax": {"functions", "gaussian", "description", "simulate", "theory", "results", "comparison", "reference"},
-    "xarray": {"results", "comparison"},
-    "matplotlib": {"comparison"},
+    "jax": {
+        "functions",
+        "gaussian",
+        "description",
+        "simulate",
+        "theory",
+        "results",
+        "comparison",
+        "gallery",
+        "reference",
+    },
+    "xarray": {"results", "comparison", "gallery"},
+    "matplotlib": {"comparison", "gallery"},
     "typer": {"cli"},
     "diffrax": {"theory"},
     "pydantic": {"problem"},

@@ -20,20 +20,28 @@ if TYPE_CHECKING:
     from dimfree.gaussian.overlaps import Overlaps
     from dimfree.gaussian.start import Start, draw_start
     from dimfree.problem import (
+        AlignedStart,
+        DataSetProblem,
         ExponentialDecay,
         GaussianStart,
         Hermite,
+        LinearTeacher,
         MultiIndex,
+        MultiPass,
         OnePass,
         OverlapStart,
+        PhaseRetrieval,
         PiecewiseLinear,
         Polynomial,
         PowerDecay,
         Problem,
         Run,
+        SignTeacher,
         SphereStart,
         Steps,
         Teacher,
+        ThreeClusters,
+        TwoClusters,
         TwoLayer,
         WeightsStart,
         dumps,
@@ -44,7 +52,10 @@ if TYPE_CHECKING:
     from dimfree.results.record import record
     from dimfree.simulate.chain import OverlapChain
     from dimfree.simulate.vectors import VectorSGD
+    from dimfree.theory.band import band
+    from dimfree.theory.diffusion import Diffusion
     from dimfree.theory.high_dimensional import GradientFlow, HighDimensional
+    from dimfree.theory.mean_field import Dimensionless, MeanField
 
 # Where each public name lives: imported on first use, so that `import dimfree` and `dimfree --help` stay fast.
 _HOMES = {
@@ -55,20 +66,28 @@ _HOMES = {
     "dimfree.gaussian.overlaps": ("Overlaps",),
     "dimfree.gaussian.start": ("Start", "draw_start"),
     "dimfree.problem": (
+        "AlignedStart",
+        "DataSetProblem",
         "ExponentialDecay",
         "GaussianStart",
         "Hermite",
+        "LinearTeacher",
         "MultiIndex",
+        "MultiPass",
         "OnePass",
         "OverlapStart",
+        "PhaseRetrieval",
         "PiecewiseLinear",
         "Polynomial",
         "PowerDecay",
         "Problem",
         "Run",
+        "SignTeacher",
         "SphereStart",
         "Steps",
         "Teacher",
+        "ThreeClusters",
+        "TwoClusters",
         "TwoLayer",
         "WeightsStart",
         "dumps",
@@ -79,7 +98,10 @@ _HOMES = {
     "dimfree.results.record": ("record",),
     "dimfree.simulate.chain": ("OverlapChain",),
     "dimfree.simulate.vectors": ("VectorSGD",),
+    "dimfree.theory.band": ("band",),
+    "dimfree.theory.diffusion": ("Diffusion",),
     "dimfree.theory.high_dimensional": ("GradientFlow", "HighDimensional"),
+    "dimfree.theory.mean_field": ("Dimensionless", "MeanField"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -16,6 +16,11 @@ _OWN = {
     "chain": "dimfree.simulate.chain:OverlapChain",
     "ode": "dimfree.theory.high_dimensional:HighDimensional",
     "gradient-flow": "dimfree.theory.high_dimensional:GradientFlow",
+    "mean-field": "dimfree.theory.mean_field:MeanField",
+    "dimensionless": "dimfree.theory.mean_field:Dimensionless",
+    "diffusion": "dimfree.theory.diffusion:Diffusion",
+    "multi-pass": "dimfree.simulate.multi_pass:MultiPassSGD",
+    "dmft": "dimfree.theory.dmft:DMFT",
 }
 
 

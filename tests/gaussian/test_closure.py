@@ -11,9 +11,10 @@ from scipy.special import roots_jacobi
 import dimfree as df
 from dimfree.functions import Model, model
 from dimfree.gaussian import closure, series
-from dimfree.gaussian.closure import Particles, truncation, uses_series
+from dimfree.gaussian.closure import truncation, uses_series
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.overlaps import Overlaps
+from dimfree.gaussian.particles import Particles
 
 dimensionless_terms = jax.jit(closure.dimensionless_terms, static_argnums=2)
 pytestmark = pytest.mark.slow  # compilations

@@ -8,10 +8,10 @@ import numpy as np
 
 from dimfree.functions import model, second_layer
 from dimfree.functions.model import block_steps
+from dimfree.gaussian.draws import normals
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.start import Start
 from dimfree.problem import Problem
-from dimfree.simulate.draws import normals
 
 
 def start_of(problem: Problem, seed: int = 0, twins: bool = False) -> Start:

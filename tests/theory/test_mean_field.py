@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 import dimfree as df
-from dimfree.gaussian.closure import Particles
 from dimfree.gaussian.moments import risk
-from dimfree.theory.mean_field import Dimensionless, MeanField, density, draw_particles
+from dimfree.gaussian.particles import Particles
+from dimfree.gaussian.start import draw_particles
+from dimfree.theory.mean_field import Dimensionless, MeanField, density
 
 pytestmark = pytest.mark.slow  # compilations
 KEY = jax.random.key(0)
@@ -21,7 +22,7 @@ def solve(one, model, start, times):
 
 @eqx.filter_jit
 def risk_of_particles(limit, model, particles, times):
-    _, states = limit.advance(model, limit.begin(model, particles, 1, KEY), times)
+    _, states = limit.advance(model, limit.begin(model, df.Start(particles, None), 1, KEY), times)
     return limit.observe(model, states)["risk"][:, 0]
 
 
@@ -84,7 +85,7 @@ def test_narrow_and_wide_code_agree_on_copies(self_term):
     p, wide = problem(), problem(**{"network.width": 42})
     few = draw_particles(p, KEY)
     many = jax.tree.map(lambda x: jnp.tile(x, (7,) + (1,) * (x.ndim - 1)), few)
-    limit, times = Dimensionless(self_term), jnp.asarray([2.0])
+    limit, times = Dimensionless(self_term=self_term), jnp.asarray([2.0])
     one, other = (risk_of_particles(limit, df.model(q), s, times)[0] for q, s in ((p, few), (wide, many)))
     if self_term:
         assert abs(one - other) > 1e-4
@@ -111,7 +112,7 @@ def gaps_to_gradient_flow(width, self_term):
     p = df.Problem(dimension=1000, network=df.TwoLayer(width=width), data=df.Teacher(units=2))
     start, times = df.draw_start(p, jax.random.key(width), vectors=False), jnp.linspace(0.0, 10.0, 21)
     flow = solve(df.GradientFlow(rtol=1e-6), df.model(p), start, times)["risk"][:, 0]
-    return np.asarray(solve(Dimensionless(self_term), df.model(p), start, times)["risk"][:, 0] - flow)
+    return np.asarray(solve(Dimensionless(self_term=self_term), df.model(p), start, times)["risk"][:, 0] - flow)
 
 
 @pytest.mark.slow
@@ -186,15 +187,15 @@ def test_a_series_that_leaves_terms_out_is_reported():
     p = problem(**{"network.width": 40, "network.activation": "relu", "data.activation": "relu"})
     inside = Particles(jnp.ones((40, 2)), jnp.full(40, 1e-4), jnp.ones(40))
     limit, m = Dimensionless(), df.model(p)
-    assert "leaves out terms of size" in str(limit.failure(m, limit.begin(m, inside, 1, KEY)))
-    assert limit.failure(m, limit.begin(m, draw_particles(p, KEY), 1, KEY)) is None
+    assert "leaves out terms of size" in str(limit.failure(m, limit.begin(m, df.Start(inside, None), 1, KEY)))
+    assert limit.failure(m, limit.begin(m, df.Start(draw_particles(p, KEY), None), 1, KEY)) is None
 
 
 def test_divergence_is_reported_with_the_time():
     p = problem(**{"network.width": 2})
     one, m = Dimensionless(), df.model(p)
     far = Particles(jnp.full((2, 2), 2e6), jnp.ones(2), jnp.ones(2))  # beyond the threshold of the event from the start
-    state, _ = eqx.filter_jit(one.advance)(m, one.begin(m, far, 1, KEY), jnp.asarray([1.0]))
+    state, _ = eqx.filter_jit(one.advance)(m, one.begin(m, df.Start(far, None), 1, KEY), jnp.asarray([1.0]))
     assert "diverges at t = 0" in str(one.failure(m, state))
 
 

@@ -1,6 +1,5 @@
 """Which descriptions fit: every one predicts its cost before it runs, and what does not fit is said, not started."""
 
-import os
 import time
 from collections.abc import Iterable
 from functools import lru_cache
@@ -9,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dimfree.description import Cost, Description
-from dimfree.problem import Problem
+from dimfree.functions.memory import machine_memory
+from dimfree.problem.outline import Outline
 
 _REFERENCE_SECONDS = 0.020  # what `_probe` takes on the machines in benchmarks/, whose seconds `Cost` counts
 
@@ -29,14 +29,14 @@ class Plan(NamedTuple):
     seconds: float
 
 
-def plan(problem: Problem, candidates: Iterable[Description], budget: float) -> Plan:
+def plan(problem: Outline, candidates: Iterable[Description], budget: float) -> Plan:
     """The descriptions that hold and fit into the budget (in seconds) one after the other, cheapest theories first."""
     chosen: list[Description] = []
     left_out: list[LeftOut] = []
     spent = 0.0
     wanted = list(candidates)
     for description in sorted(wanted, key=lambda d: d.stochastic):
-        refusal = description.refuses(problem)
+        refusal = description.refusal(problem)
         if refusal:
             left_out.append(LeftOut(description.name, refusal))
             continue
@@ -53,7 +53,7 @@ def plan(problem: Problem, candidates: Iterable[Description], budget: float) -> 
 
 
 def _excess(cost: Cost, seconds: float, remaining: float) -> str | None:
-    needs, memory = f"it needs {cost.steps:.3g} steps, about {duration(seconds)}", _memory()
+    needs, memory = f"it needs {cost.steps:.3g} steps, about {duration(seconds)}", machine_memory()
     if cost.memory > 0.8 * memory:
         return (
             f"{needs}, and {cost.memory / 1e9:.3g} GB of memory where the machine has {memory / 1e9:.3g}; "
@@ -86,7 +86,3 @@ def _probe() -> float:
     started = time.thread_time()
     np.random.default_rng(0).standard_normal(2_000_000, dtype=np.float32)
     return time.thread_time() - started
-
-
-def _memory() -> float:
-    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

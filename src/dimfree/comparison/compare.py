@@ -15,14 +15,15 @@ from dimfree.comparison.budget import LeftOut, plan
 from dimfree.comparison.distance import Distance, distance
 from dimfree.description import Description
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
-from dimfree.gaussian.start import draw_start
 from dimfree.problem import Problem, load
+from dimfree.problem.dataset import DataSetProblem
+from dimfree.problem.outline import Outline
 from dimfree.registry import description as named
 from dimfree.registry import descriptions
 from dimfree.results.record import record
 from dimfree.results.store import save
 
-REFERENCES = ("sgd", "chain")  # real SGD, in the order of preference
+REFERENCES = ("sgd", "chain", "multi-pass")  # real SGD, in the order of preference
 
 Watcher = Callable[[str, float], None]  # is told which description reached which time
 
@@ -30,7 +31,7 @@ Watcher = Callable[[str, float], None]  # is told which description reached whic
 class Comparison(NamedTuple):
     """All accounts of one problem, as a tree with one dataset per description."""
 
-    problem: Problem
+    problem: Outline
     tree: xr.DataTree
     left_out: tuple[LeftOut, ...]
 
@@ -102,9 +103,10 @@ class Comparison(NamedTuple):
 
     def plot(self, path: str | Path) -> Path:
         """Draw the risk and the overlaps into a file."""
-        from dimfree.comparison.figure import draw
+        from dimfree.comparison import dataset_figure, figure
 
-        return draw(self, Path(path))
+        drawing = dataset_figure if isinstance(self.problem, DataSetProblem) else figure
+        return drawing.draw(self, Path(path))
 
     def save(self, path: str | Path) -> Path:
         """Write everything to one netCDF file."""
@@ -113,7 +115,7 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    problem: Problem | str | Path | None = None,
+    problem: Outline | str | Path | None = None,
     *,
     until: float | None = None,
     replicas: int | None = None,
@@ -128,10 +130,11 @@ def compare(
     `fan` gives the overlap chain that many replicas, for the distribution of real SGD at the true dimension.
     """
     problem = _settled(problem, {"run.until": until, "run.replicas": replicas, "run.seed": seed})
-    candidates = [named(d) if isinstance(d, str) else d for d in only] if only else list(descriptions().values())
+    ours = [one for one in descriptions().values() if one.family == problem.family]
+    candidates = [named(d) if isinstance(d, str) else d for d in only] if only else ours
     planned = plan(problem, candidates, budget)
     key = jax.random.key(problem.run.seed)
-    start = draw_start(problem, jax.random.fold_in(key, 0), vectors=_fits_as_vectors(problem))
+    start = planned.chosen[0].start(problem, jax.random.fold_in(key, 0)) if planned.chosen else None
     results, left_out = {}, list(planned.left_out)
     for chosen in planned.chosen:
         own = problem.replace(**{"run.replicas": fan}) if fan and chosen.name == "chain" else problem
@@ -147,13 +150,8 @@ def compare(
     return Comparison(problem, tree, tuple(left_out))
 
 
-def _fits_as_vectors(problem: Problem) -> bool:
-    """Weights are drawn while they are small, whoever runs, so that a seed has one start and not two."""
-    return problem.dimension * (problem.network.width + problem.data.units) <= 50_000_000
-
-
-def _settled(problem: Problem | str | Path | None, changes: dict[str, Any]) -> Problem:
-    base = Problem() if problem is None else problem if isinstance(problem, Problem) else load(problem)
+def _settled(problem: Outline | str | Path | None, changes: dict[str, Any]) -> Outline:
+    base = Problem() if problem is None else problem if isinstance(problem, Outline) else load(problem)
     given = {key: value for key, value in changes.items() if value is not None}
     return base.replace(**given) if given else base
 

@@ -13,6 +13,7 @@ from numpy.polynomial import hermite_e
 from dimfree.errors import ProblemError
 from dimfree.functions.activation import Activation, Erf, PiecewiseLinear, Polynomial
 from dimfree.functions.inspect import understand
+from dimfree.functions.ramps import RAMPS
 from dimfree.problem.activation import Hermite
 from dimfree.problem.activation import PiecewiseLinear as WrittenPiecewiseLinear
 from dimfree.problem.activation import Polynomial as WrittenPolynomial
@@ -24,6 +25,7 @@ _CLOSED: dict[str, Activation] = {
     "hard-tanh": PiecewiseLinear(-1.0, 0.0, (1.0, -1.0), kinks=(-1.0, 1.0), name="hard-tanh"),
     "linear": Polynomial((0.0, 1.0), name="linear"),
     "square": Polynomial((0.0, 0.0, 1.0), name="square"),
+    **RAMPS,
 }
 _SMOOTH: dict[str, Callable[..., jax.Array]] = {
     "tanh": jnp.tanh,

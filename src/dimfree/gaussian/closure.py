@@ -12,11 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation, General, Polynomial
@@ -24,6 +22,7 @@ from dimfree.functions.model import Model
 from dimfree.functions.target import Committee, Target
 from dimfree.gaussian.moments import Cross, cross_terms, second_moment
 from dimfree.gaussian.overlaps import factor
+from dimfree.gaussian.particles import Particles
 from dimfree.gaussian.series import (
     MOST,
     general_rule,
@@ -38,25 +37,6 @@ from dimfree.gaussian.two_point import TwoPoint, two_point
 _CHUNK = 256  # units evaluated together; bounds the memory at any width
 _NOTHING = 1e-13  # what a shorter series may leave out
 NARROW = 32  # up to this width all pairs are cheaper than the series, and they cut nothing off
-
-
-class Particles(eqx.Module):
-    """M, the squared norms q_i of the parts orthogonal to the teacher, and the second layer: the state of p(k+2) numbers."""
-
-    M: Float[Array, "*batch p k"]
-    q: Float[Array, "*batch p"]
-    a: Float[Array, "*batch p"]
-
-    def along(self, P: Float[Array, "k k"]) -> Float[Array, "*batch p k"]:
-        """N with N Nᵀ = C = M P^-1 Mᵀ; directions that a singular P does not have are left out."""
-        A = factor(P, P.shape[0])
-        present = jnp.diagonal(A) > 0
-        safe = A + jnp.diag(jnp.where(present, 0.0, 1.0))
-        return jnp.where(present, self.M @ solve_triangular(safe, jnp.eye(P.shape[0]), lower=True).T, 0.0)
-
-    def norms(self, P: Float[Array, "k k"]) -> Float[Array, "*batch p"]:
-        """Q_ii = C_ii + q_i."""
-        return jnp.sum(self.along(P) ** 2, axis=-1) + self.q
 
 
 class ClosureTerms(NamedTuple):

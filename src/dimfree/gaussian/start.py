@@ -11,19 +11,31 @@ from jaxtyping import Array, Float, Key
 from dimfree.errors import ProblemError
 from dimfree.functions.model import second_layer
 from dimfree.gaussian.overlaps import Overlaps, factor
+from dimfree.gaussian.particles import MOST_PAIRS, Particles
 from dimfree.problem import GaussianStart, OverlapStart, Problem, SphereStart, WeightsStart
 
 
 class Start(eqx.Module):
-    """Where training begins: always the overlaps, and the weight vectors (students first) when they were drawn."""
+    """Where training begins: overlaps, and weight vectors (students first) when they were drawn.
 
-    overlaps: Overlaps
+    Networks wider than MOST_PAIRS have one particle per unit instead of overlaps between all pairs.
+    """
+
+    measured: Overlaps | Particles
     weights: Float[Array, "n d"] | None
+
+    @property
+    def overlaps(self) -> Overlaps:
+        """Overlaps between all pairs."""
+        assert isinstance(self.measured, Overlaps), "descriptions that need pairs refuse networks wider than MOST_PAIRS"
+        return self.measured
 
 
 def draw_start(problem: Problem, key: Key[Array, ""], *, vectors: bool) -> Start:
     """A start of the problem. With `vectors` the overlaps are those measured on the weights that were drawn."""
     match problem.start:
+        case GaussianStart() | SphereStart() if problem.network.width > MOST_PAIRS:
+            return Start(draw_particles(problem, key), None)
         case WeightsStart():
             return _measured(problem, _loaded(problem, problem.start))
         case OverlapStart():
@@ -70,6 +82,21 @@ def _overlaps_law(problem: Problem, start: GaussianStart | SphereStart, key: Key
     norm = 1 / jnp.sqrt(jnp.diagonal(Q)) if isinstance(start, SphereStart) else jnp.ones(p)
     scale = start.scale * norm
     return Overlaps(Q * jnp.outer(scale, scale), M * scale[:, None], second_layer(problem))
+
+
+def draw_particles(problem: Problem, key: Key[Array, ""]) -> Particles:
+    """A Gaussian or spherical start as particles from their exact law, at a cost linear in the width."""
+    start = problem.start
+    if not isinstance(start, GaussianStart | SphereStart):
+        raise TypeError(f"a start of kind {start.kind!r} is given, not drawn; pass its overlaps to begin.")
+    p, k, d = problem.network.width, problem.data.units, problem.dimension
+    along_key, rest_key = jax.random.split(key)
+    along = jax.random.normal(along_key, (p, k))
+    rest = jax.random.chisquare(rest_key, d - k, (p,))
+    norms = (jnp.sum(along**2, axis=1) + rest) / d if isinstance(start, SphereStart) else jnp.ones(p)
+    scale = start.scale / jnp.sqrt(norms * d)
+    M = scale[:, None] * along @ factor(jnp.asarray(problem.teacher_overlap), k).T
+    return Particles(M, scale**2 * rest, second_layer(problem))
 
 
 def wishart(key: Key[Array, ""], size: int, freedom: int) -> Float[Array, "size size"]:

@@ -42,7 +42,7 @@ def variance(model: Model, state: Overlaps) -> Float[Array, "p p"]:
         case "relu":
             return variance_relu(state.covariance(model.target.P), _weights(model, state), state.a, model.Delta)
         case "product":
-            return _average(model, state, *(jnp.asarray(part) for part in _product_rule(model)))
+            return _average(model, state, *(jnp.asarray(part) for part in product_rule(model)))
         case _:
             return _sampled(model, state, scramble=0)
 
@@ -60,7 +60,7 @@ def rung(model: Model) -> str:
             sigma.is_relu and g.is_relu and (model.width * n) ** 2 <= _RELU_TUPLES
         ):
             return "relu"
-    return "product" if len(_product_rule(model)[1]) else "sampled"
+    return "product" if len(product_rule(model)[1]) else "sampled"
 
 
 def variance_error(model: Model, state: Overlaps) -> Float[Array, ""]:
@@ -75,6 +75,11 @@ def variance_error(model: Model, state: Overlaps) -> Float[Array, ""]:
     return spread / jnp.sqrt(jnp.sum(jnp.mean(estimates, axis=0) ** 2))
 
 
+def variance_points(model: Model) -> int:
+    """How many points one evaluation averages over; zero for closed forms."""
+    return {"product": len(product_rule(model)[1]), "sampled": 2 * _POINTS}.get(rung(model), 0)
+
+
 def variance_seconds(model: Model) -> float:
     """Roughly what one evaluation costs, for predictions of cost."""
     p, n = model.width, model.width + model.units
@@ -86,9 +91,9 @@ def variance_seconds(model: Model) -> float:
         case "relu":
             return 1.5e-7 * (p * n) ** 2
         case "product":
-            return 2e-9 * n * len(_product_rule(model)[1])
+            return 2e-9 * n * variance_points(model)
         case _:
-            return 2e-8 * 2 * _POINTS * n
+            return 2e-8 * n * variance_points(model)
 
 
 def _weights(model: Model, state: Overlaps) -> Float[Array, " n"]:
@@ -107,11 +112,14 @@ def _square(Omega: Array, v: Array, a: Array, Delta: Array) -> Array:
     return 4 * jnp.outer(a, a) * bracket[:p, :p]
 
 
-def _product_rule(model: Model) -> tuple[Table, Vector]:
-    """Nodes over all p + k directions: Gauss-Hermite if all is polynomial, trapezoid if all is smooth, none if too many."""
+def product_rule(model: Model, power: int = 2) -> tuple[Table, Vector]:
+    """Nodes over all p + k directions for averages of products of `power` terms sigma' E, or none if they are too many.
+
+    Gauss-Hermite if all is polynomial (exact), trapezoid if all is smooth.
+    """
     n, own, target = model.width + model.units, _degree(model.activation), _target_degree(model)
     if own is not None and target is not None:
-        count = own + max(own, target)  # exact for c cᵀ, of degree 2 (own - 1) + 2 max(own, target)
+        count = power * (own - 1 + max(own, target)) // 2 + 1
         return gauss_hermite(count, n) if count**n <= _LARGEST_RULE else _NO_RULE
     if n in _TRAPEZOID_STEP and _smooth(model):
         return trapezoid(_TRAPEZOID_STEP[n], n, _TRAPEZOID_RADIUS[n])
@@ -135,23 +143,25 @@ def _smooth(model: Model) -> bool:
     return all(not f.kinks and not (isinstance(f, General) and f.step < 1 / 8) for f in functions)
 
 
-def _fields(model: Model, state: Overlaps, x: Array) -> tuple[Array, Array]:
-    """sigma'(lambda) and E_0 at the points u = A x."""
+def fields(
+    model: Model, state: Overlaps, x: Float[Array, "N n"]
+) -> tuple[Float[Array, "N n"], Float[Array, "N p"], Float[Array, " N"]]:
+    """The preactivations u = A x, sigma'(lambda) and E_0 at standard normal points x."""
     n, p = model.width + model.units, model.width
     u = x @ factor(state.covariance(model.target.P), n).T
     error = model.target(u[:, p:]) - model.activation(u[:, :p]) @ (state.a / p)
-    return model.activation.derivative(u[:, :p]), error
+    return u, model.activation.derivative(u[:, :p]), error
 
 
 def _average(model: Model, state: Overlaps, x: Array, w: Array) -> Array:
-    slopes, error = _fields(model, state, x)
+    _, slopes, error = fields(model, state, x)
     return jnp.outer(state.a, state.a) * ((slopes * (w * (error**2 + model.Delta))[:, None]).T @ slopes)
 
 
 def _sampled(model: Model, state: Overlaps, scramble: int) -> Array:
     """Points and their mirror images, with the exact E[sigma' sigma'] and E[E_0²] as control variates."""
     half = jnp.asarray(normal_points(model.width + model.units, _POINTS, scramble))
-    slopes, error = _fields(model, state, jnp.concatenate([half, -half]))
+    _, slopes, error = fields(model, state, jnp.concatenate([half, -half]))
     B, twice_risk = student_kernels(model.activation, state.Q).B, 2 * risk(model, state)
     excess = (error**2 - twice_risk) / error.shape[0]
     covariance = (slopes * excess[:, None]).T @ slopes - B * jnp.sum(excess)

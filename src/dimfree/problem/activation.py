@@ -15,7 +15,10 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from dimfree.errors import suggest
 from dimfree.problem.base import Section
 
-NAMES = ("erf", "relu", "linear", "square", "tanh", "sigmoid", "softplus", "hard-tanh", "leaky-relu", "sin", "cos")
+NAMES = (
+    *("erf", "relu", "linear", "square", "tanh", "sigmoid", "softplus", "hard-tanh", "leaky-relu", "sin", "cos"),
+    *("ramp", "dip-ramp", "truncated-relu"),
+)
 HERMITE_NAME = re.compile(r"he([0-9]|1[0-9])")
 PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 

@@ -1,30 +1,25 @@
-"""A problem: data, network, training rule, start and run, frozen and validated."""
+"""The problem of one-pass SGD: data, network, training rule, start and run, frozen and validated."""
 
-import hashlib
-import json
 from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import PositiveInt, model_validator
+from pydantic import model_validator
 
-from dimfree.problem.base import Section
 from dimfree.problem.data import Data, Teacher, check_covariance
 from dimfree.problem.network import TwoLayer
-from dimfree.problem.run import Run
+from dimfree.problem.outline import Outline
 from dimfree.problem.start import GaussianStart, OverlapStart, Start
 from dimfree.problem.training import OnePass
 
 
-class Problem(Section):
+class Problem(Outline):
     """Everything that decides what SGD will do; the default is the embedded problem of `dimfree compare`."""
 
-    title: ClassVar[str] = "the problem"
-    dimension: PositiveInt = 500
+    family: ClassVar[str] = "fresh samples"
     data: Data = Teacher()
     network: TwoLayer = TwoLayer()
     training: OnePass = OnePass()
     start: Start = GaussianStart()
-    run: Run = Run()
 
     @model_validator(mode="before")
     @classmethod
@@ -69,29 +64,3 @@ class Problem(Section):
     def time_step(self) -> float:
         """dt = learning_rate / (width * dimension), the time that one step takes."""
         return self.training.learning_rate / (self.network.width * self.dimension)
-
-    def steps(self, time: float) -> int:
-        """How many steps of SGD reach this time."""
-        return round(time / self.time_step)
-
-    @property
-    def times(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """The saved times, from 0 to `run.until`, each a whole number of steps."""
-        until = max(self.steps(self.run.until), 1)
-        if self.run.spacing == "linear":
-            wished = np.linspace(0, until, self.run.points)
-        else:
-            first = min(max(1.0, until * 2e-4), until)
-            wished = np.concatenate([[0], np.geomspace(until, first, self.run.points - 1)[::-1]])
-        return np.unique(np.rint(wished)) * self.time_step
-
-    def replace(self, **changes: Any) -> "Problem":
-        """A copy with dotted keys changed, e.g. replace(**{"training.learning_rate": 0.5})."""
-        from dimfree.problem.toml import with_overrides
-
-        return with_overrides(self, changes)
-
-    @property
-    def digest(self) -> str:
-        """A content hash: equal problems have equal digests, on every machine."""
-        return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()[:16]

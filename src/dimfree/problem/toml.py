@@ -8,10 +8,15 @@ from typing import Any
 import tomli_w
 
 from dimfree.errors import ProblemError
+from dimfree.problem.dataset import KINDS, DataSetProblem
+from dimfree.problem.gaussians import TwoGaussiansProblem
+from dimfree.problem.outline import Outline
 from dimfree.problem.problem import Problem
 
+AnyOfThem = Problem | DataSetProblem | TwoGaussiansProblem
 
-def load(path: str | Path) -> Problem:
+
+def load(path: str | Path) -> AnyOfThem:
     """The problem written in a TOML file."""
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -24,23 +29,29 @@ def load(path: str | Path) -> Problem:
     return loads(text, name=str(path))
 
 
-def loads(text: str, name: str = "the TOML text") -> Problem:
+def loads(text: str, name: str = "the TOML text") -> AnyOfThem:
     """The problem written in TOML text."""
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as failure:
         raise ProblemError(f"{name} is not valid TOML: {failure}.") from None
-    return Problem(**values)
+    return _class_of(values)(**values)
 
 
-def dumps(problem: Problem) -> str:
+def dumps(problem: Outline) -> str:
     """The problem as TOML, every key spelled out."""
-    return tomli_w.dumps(_without_none(problem.model_dump(mode="json")))
+    values = _without_none(problem.model_dump(mode="json"))
+    return tomli_w.dumps({**values, "run": values.pop("run")})
 
 
-def with_overrides(problem: Problem, changes: Mapping[str, Any]) -> Problem:
-    """A copy in which dotted keys have new values; a section may be replaced by setting its `kind`."""
-    values = problem.model_dump()
+def with_overrides(problem: Outline, changes: Mapping[str, Any]) -> Any:
+    """A copy in which dotted keys have new values; a section may be replaced by setting its `kind`.
+
+    Data of another family make another problem, of which only the dimension and the changed keys are kept.
+    """
+    kind = changes.get("data.kind")
+    other = kind is not None and _class_of({"data": {"kind": kind}}) is not type(problem)
+    values: dict[str, Any] = {"dimension": problem.dimension} if other else problem.model_dump()
     for key, value in changes.items():
         *sections, last = key.split(".")
         table = values
@@ -51,7 +62,7 @@ def with_overrides(problem: Problem, changes: Mapping[str, Any]) -> Problem:
         if last == "kind" and table.get("kind") != value:
             table.clear()  # another kind has other keys
         table[last] = value
-    return Problem(**values)
+    return _class_of(values)(**values)
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -63,6 +74,17 @@ def parse_override(text: str) -> tuple[str, Any]:
         return key.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return key.strip(), value.strip()
+
+
+def _class_of(values: Mapping[str, Any]) -> type[AnyOfThem]:
+    data = values.get("data")
+    match data.get("kind") if isinstance(data, Mapping) else None:
+        case "two-gaussians":
+            return TwoGaussiansProblem
+        case kind if kind in KINDS:
+            return DataSetProblem
+        case _:
+            return Problem
 
 
 def _without_none(value: Any) -> Any:

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from dimfree.functions import Model, model
-from dimfree.gaussian.closure import Particles
+from dimfree.gaussian.particles import Particles
+from dimfree.gaussian.start import Start
 from dimfree.problem import OnePass, Problem, Teacher, TwoLayer
 from dimfree.theory.mean_field import Dimensionless, MeanField, WideFlow
 
@@ -21,9 +22,11 @@ def mf_trajectory(inputs: Values) -> Values:
     q = np.array(inputs["q0"], dtype=float)
     a = jnp.broadcast_to(jnp.asarray(inputs.get("a", inputs.get("a0", 1.0)), dtype=float), q.shape)
     start = Particles(jnp.asarray(inputs["M0"], dtype=float), jnp.asarray(q), a)
-    tight, self_term = {"rtol": 1e-10, "atol": 1e-12}, inputs.get("self_term", True)
-    limit = (
-        Dimensionless(self_term, **tight) if inputs.get("d") is None else MeanField(self_term, nodes=_NODES, **tight)
+    self_term = inputs.get("self_term", True)
+    limit: WideFlow = (
+        Dimensionless(rtol=1e-10, atol=1e-12, self_term=self_term)
+        if inputs.get("d") is None
+        else MeanField(rtol=1e-10, atol=1e-12, self_term=self_term, nodes=_NODES)
     )
     risk, last = _solved(limit, _model(inputs), start, jnp.asarray(inputs["t"], dtype=float))
     return {"risk": risk, "M_final": last.M, "q_final": last.q, "a_final": last.a}
@@ -31,8 +34,8 @@ def mf_trajectory(inputs: Values) -> Values:
 
 @eqx.filter_jit
 def _solved(limit: WideFlow, m: Model, start: Particles, times: jax.Array) -> tuple[jax.Array, Particles]:
-    flow, states = limit.advance(m, limit.begin(m, start, 1, jax.random.key(0)), times)
-    return limit.observe(m, states)["risk"][:, 0], flow.particles
+    flow, states = limit.advance(m, limit.begin(m, Start(start, None), 1, jax.random.key(0)), times)
+    return limit.observe(m, states)["risk"][:, 0], flow.state
 
 
 def _model(inputs: Values) -> Model:

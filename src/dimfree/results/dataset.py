@@ -11,12 +11,13 @@ import xarray as xr
 
 from dimfree._version import __version__
 from dimfree.description import Description
-from dimfree.problem import Problem, dumps
-from dimfree.results.schema import LARGEST_ARRAY, TIME_UNITS, VARIABLES
+from dimfree.problem import dumps
+from dimfree.problem.outline import Outline
+from dimfree.results.schema import LARGEST_ARRAY, VARIABLES
 
 
 def dataset(
-    problem: Problem,
+    problem: Outline,
     description: Description,
     times: "np.ndarray[tuple[int], np.dtype[np.float64]]",
     observables: Mapping[str, "np.ndarray[tuple[int, ...], np.dtype[np.float64]]"],
@@ -27,11 +28,13 @@ def dataset(
     for name, values in _summarised(observables).items():
         variable = VARIABLES[name]
         variables[name] = (variable.dims, values, {"units": variable.units, "long_name": variable.meaning})
-    coordinates = {"time": ("time", np.asarray(times), {"units": TIME_UNITS, "long_name": "time"})}
+    coordinates = {"time": ("time", np.asarray(times), {"units": problem.time_units, "long_name": "time"})}
+    if any("time_" in dims for dims, *_ in variables.values()):
+        coordinates["time_"] = ("time_", *coordinates["time"][1:])
     return xr.Dataset(variables, coordinates, provenance(problem, description) | dict(spent))
 
 
-def provenance(problem: Problem, description: Description) -> dict[str, Any]:
+def provenance(problem: Outline, description: Description) -> dict[str, Any]:
     """Everything needed to know where numbers came from (results/schema.ATTRIBUTES)."""
     return {
         "description": description.name,

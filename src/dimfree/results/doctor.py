@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from dimfree._version import __version__
+from dimfree.functions.memory import machine_memory
 
 _PACKAGES = (
     "jax",
@@ -35,7 +36,7 @@ def report() -> str:
         if jnp.zeros(()).dtype == jnp.float64
         else "float32: dimfree needs float64, unset JAX_ENABLE_X64",
         "cores": str(os.cpu_count()),
-        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9:.1f} GB",
+        "memory": f"{machine_memory() / 1e9:.1f} GB",
         "compilation cache": os.environ.get("JAX_COMPILATION_CACHE_DIR", "off"),
         **{name: version(name) for name in _PACKAGES},
     }

@@ -12,9 +12,7 @@ import xarray as xr
 
 from dimfree.description import Description
 from dimfree.errors import DivergenceError, RefusalError
-from dimfree.functions.model import Model, model
-from dimfree.gaussian.start import Start
-from dimfree.problem import Problem
+from dimfree.problem.outline import Outline
 from dimfree.results.dataset import dataset
 
 Watcher = Callable[[float], None]  # is told the time reached
@@ -29,10 +27,10 @@ class Chunk(NamedTuple):
 
 
 def record(
-    problem: Problem, description: Description, start: Start, key: jax.Array, watch: Watcher = lambda reached: None
+    problem: Outline, description: Description, start: Any, key: jax.Array, watch: Watcher = lambda reached: None
 ) -> xr.Dataset:
     """Run one description over the times of the problem and label what it observed."""
-    refusal = description.refuses(problem)
+    refusal = description.refusal(problem)
     if refusal:
         raise RefusalError(f"{description.name} refuses: {refusal}")
     wall, cpu = time.perf_counter(), time.process_time()
@@ -47,28 +45,32 @@ def record(
     return dataset(problem, description, np.concatenate([chunk.times for chunk in chunks]), observables, spent)
 
 
-def chunks_of(problem: Problem, description: Description, start: Start, key: jax.Array) -> Iterator[Chunk]:
+def chunks_of(problem: Outline, description: Description, start: Any, key: jax.Array) -> Iterator[Chunk]:
     """Advance chunk by chunk; every chunk has the same shape, so there is one compilation."""
-    m, times, size = model(problem), problem.times, description.chunk
+    m, times = description.model(problem), problem.times
+    size = min(description.chunk, len(times))
     replicas = problem.run.replicas if description.stochastic else 1
     state = description.begin(m, start, replicas, key)
     for first in range(0, len(times), size):
         asked = times[first : first + size]
         padded = np.pad(asked, (0, size - len(asked)), mode="edge")
-        state, observed = _advance(description, m, state, jnp.asarray(padded))
+        advance = _compiled if description.compiled else _advance
+        state, observed = advance(description, m, state, jnp.asarray(padded))
         observables = {name: np.asarray(values)[: len(asked)] for name, values in observed.items()}
         _check(description, m, state, asked, observables)
         yield Chunk(asked, observables)
 
 
-@eqx.filter_jit
-def _advance(description: Description, m: Model, state: Any, times: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
+def _advance(description: Description, m: Any, state: Any, times: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
     state, overlaps = description.advance(m, state, times)
     observed: dict[str, jax.Array] = description.observe(m, overlaps)
     return state, observed
 
 
-def _check(description: Description, m: Model, state: Any, times: Any, observables: _Observables) -> None:
+_compiled = eqx.filter_jit(_advance)
+
+
+def _check(description: Description, m: Any, state: Any, times: Any, observables: _Observables) -> None:
     """Divergence is an answer, with a time and a suggestion, not a curve of NaN."""
     failure = description.failure(m, state)
     if failure:
@@ -76,8 +78,4 @@ def _check(description: Description, m: Model, state: Any, times: Any, observabl
     finite = np.stack([np.isfinite(values).reshape(len(times), -1).all(axis=1) for values in observables.values()])
     bad = ~finite.all(axis=0)
     if bad.any():
-        gamma = float(m.gamma)
-        raise DivergenceError(
-            f"{description.name} diverges before t = {times[np.argmax(bad)]:.3g} with learning rate {gamma:g}; "
-            f"lower training.learning_rate (try {gamma / 4:.2g}) or keep the norms with training.spherical = true."
-        )
+        raise DivergenceError(description.divergence(m, float(times[np.argmax(bad)])))

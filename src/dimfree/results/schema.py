@@ -12,16 +12,26 @@ class Variable(NamedTuple):
 
 
 VARIABLES: dict[str, Variable] = {
-    "risk": Variable(("time", "replica"), "1", "population risk E[(f* - f)²]/2, without the noise floor"),
+    "risk": Variable(
+        ("time", "replica"),
+        "1",
+        "population risk E[(f* - f)²]/2 without the noise floor; on data sets the mean error on fresh samples",
+    ),
     "Q": Variable(("time", "replica", "unit", "unit_"), "1", "overlaps between students, W Wᵀ/d"),
     "M": Variable(("time", "replica", "unit", "teacher"), "1", "overlaps between students and teachers, W W*ᵀ/d"),
     "a": Variable(("time", "replica", "unit"), "1", "second layer in the canonical scaling"),
     "Q_diagonal": Variable(
         ("time", "replica", "unit"), "1", "squared norms of the students, stored when Q is too large"
     ),
+    "m": Variable(("time", "replica"), "1", "overlap w.v/d with the direction that matters"),
+    "C": Variable(("time", "replica", "time_"), "1", "overlap w(t).w(t')/d of the weights at two times"),
+    "R": Variable(("time", "replica", "time_"), "1", "response tr(dw(t)/dw(t' + step))/d of the weights"),
+    "K": Variable(
+        ("time", "replica", "time_"), "1", "response of the force on one sample to a shift of its preactivation"
+    ),
+    "train_loss": Variable(("time", "replica"), "1", "mean loss over the data set, without weight decay"),
+    "train_accuracy": Variable(("time", "replica"), "1", "part of the data set that is classified correctly"),
 }
-
-TIME_UNITS = "steps * learning_rate / (width * dimension)"
 
 ATTRIBUTES: dict[str, str] = {
     "description": "which account this is",

@@ -1,6 +1,7 @@
 """Files: written under a temporary name and renamed, so that a killed run leaves the old file or the new one."""
 
 import os
+import secrets
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,9 +16,9 @@ from dimfree.errors import OutputError
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place when the block succeeds and vanishes when it does not."""
     writable(path.parent)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
+    # not mkstemp, whose files only their owner can read
+    temporary = path.parent / f".{path.stem}-{secrets.token_hex(8)}{path.suffix}"
+    temporary.touch(exist_ok=False)
     try:
         yield temporary
         os.replace(temporary, path)

@@ -14,11 +14,11 @@ from jaxtyping import Array, Float, Int, Key
 
 from dimfree.description import Cost
 from dimfree.functions.model import Model, block_steps
+from dimfree.gaussian.draws import chi_squares, lower_triangle, normals
 from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.gaussian.start import Start
 from dimfree.problem import Problem
 from dimfree.simulate.block import Progress, Samples, run_block
-from dimfree.simulate.draws import chi_squares, lower_triangle, normals
 from dimfree.simulate.vectors import labels
 from dimfree.simulate.walk import Walk, Walker
 

@@ -9,11 +9,11 @@ from jaxtyping import Array, Float, Int, Key
 
 from dimfree.description import Cost
 from dimfree.functions.model import Model, block_steps
+from dimfree.gaussian.draws import normals
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.start import Start
 from dimfree.problem import Problem
 from dimfree.simulate.block import Progress, Samples, run_block
-from dimfree.simulate.draws import normals
 from dimfree.simulate.walk import Walk, Walker
 
 

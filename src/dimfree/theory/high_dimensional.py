@@ -5,15 +5,13 @@ same equations: without the variance term it is gradient flow on the population 
 of a vanishing learning rate at fixed d and p.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import diffrax
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Float
 
-from dimfree.description import Cost, Description
+from dimfree.description import Cost
 from dimfree.functions.model import Model, model
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.overlaps import Overlaps
@@ -21,25 +19,12 @@ from dimfree.gaussian.start import Start
 from dimfree.gaussian.two_point import two_point_seconds
 from dimfree.gaussian.variance import variance, variance_seconds
 from dimfree.problem import Problem
-
-_BLOW_UP = 1e6  # overlaps beyond this never come back
-
-
-class Flow(eqx.Module):
-    """The overlaps at a time, whether the solver got there, and whether it stopped at a singularity."""
-
-    overlaps: Overlaps
-    time: Float[Array, ""]
-    alive: Bool[Array, ""]
-    diverged: Bool[Array, ""]
+from dimfree.theory.flow import FlowDescription
 
 
-class OverlapFlow(Description):
+class OverlapFlow(FlowDescription):
     """Adaptive integration of the overlap equations (2.1), spherical version (2.2)."""
 
-    rtol: float = 1e-8
-    atol: float = 1e-10
-    chunk: ClassVar[int] = 16
     variance_on: eqx.AbstractClassVar[bool]
 
     def cost(self, problem: Problem) -> Cost:
@@ -50,9 +35,13 @@ class OverlapFlow(Description):
         per_call = kernels + (variance_seconds(m) if self.variance_on else 0.0)
         return Cost(4.0 + evaluations * per_call, evaluations, 8.0 * 20 * n * n + 1e8)
 
-    def begin(self, model: Model, start: Start, replicas: int, key: Key[Array, ""]) -> Flow:
-        """The measured overlaps of the start, not their average: plateaus depend on them."""
-        return Flow(start.overlaps, jnp.zeros(()), jnp.asarray(True), jnp.asarray(False))
+    def initial(self, model: Model, start: Start) -> Overlaps:
+        """The measured overlaps."""
+        return start.overlaps
+
+    def size(self, state: Overlaps) -> Float[Array, ""]:
+        """The largest overlap."""
+        return jnp.max(jnp.abs(state.Q))
 
     def velocity(self, model: Model, t: Float[Array, ""], state: Overlaps) -> Overlaps:
         """The right-hand side of equation (2.1)."""
@@ -66,51 +55,6 @@ class OverlapFlow(Description):
             shrink = jnp.diagonal(Phi) / (2 * jnp.diagonal(state.Q))
             return Overlaps(Phi - (shrink[:, None] + shrink) * state.Q, dM - shrink[:, None] * state.M, da)
         return Overlaps(Phi - 2 * model.omega * state.Q, dM - model.omega * state.M, da)
-
-    def advance(self, model: Model, state: Flow, times: Float[Array, " t"]) -> tuple[Flow, Overlaps]:
-        """Integrate to the last time; what lies beyond a failure is not finite."""
-        solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(lambda t, y, args: self.velocity(args, jnp.asarray(t), y)),
-            diffrax.Tsit5() if self.rtol > 1e-7 else diffrax.Dopri8(),
-            t0=state.time,
-            t1=times[-1],
-            dt0=None,
-            y0=state.overlaps,
-            args=model,
-            saveat=diffrax.SaveAt(subs=(diffrax.SubSaveAt(ts=times), diffrax.SubSaveAt(t1=True))),
-            stepsize_controller=self._controller(model, times[-1]),
-            event=diffrax.Event(_blown_up),
-            max_steps=200_000,
-            throw=False,
-        )
-        at_times, last = solution.ys
-        alive = state.alive & (solution.result == diffrax.RESULTS.successful)
-        singular = (solution.result == diffrax.RESULTS.event_occurred) | (
-            solution.result == diffrax.RESULTS.dt_min_reached
-        )
-        flow = Flow(jax.tree.map(lambda y: y[0], last), solution.ts[1][0], alive, state.diverged | singular)
-        return flow, jax.tree.map(lambda y: y[:, None], at_times)
-
-    def failure(self, model: Model, state: Flow) -> str | None:
-        """Where the equations blew up, or the solver gave up, and what to try."""
-        if state.alive:
-            return None
-        t, gamma = float(state.time), float(model.gamma)
-        if state.diverged:
-            return (
-                f"the {self.name} diverges at t = {t:.3g} with learning rate {gamma:g}; "
-                f"lower training.learning_rate (try {gamma / 4:.2g}) or keep the norms with training.spherical = true."
-            )
-        return (
-            f"the {self.name} could not be integrated past t = {t:.3g} within its tolerance (rtol = {self.rtol:g}); "
-            "raise rtol, or stop earlier with run.until."
-        )
-
-    def _controller(self, model: Model, until: Float[Array, ""]) -> diffrax.AbstractStepSizeController[Any, Any]:
-        # steps that shrink to nothing announce a singularity at finite time
-        controller = diffrax.PIDController(rtol=self.rtol, atol=self.atol, dtmin=1e-13 * until, force_dtmin=False)
-        jumps = model.schedule.jumps
-        return diffrax.ClipStepSizeController(controller, jump_ts=jnp.asarray(jumps)) if jumps else controller
 
 
 class HighDimensional(OverlapFlow):
@@ -141,8 +85,3 @@ class GradientFlow(OverlapFlow):
     )
     cites: ClassVar[tuple[str, ...]] = ("robbins1951", "veiga2022")
     variance_on: ClassVar[bool] = False
-
-
-def _blown_up(t: Any, y: Overlaps, args: Any, **_: Any) -> Bool[Array, ""]:
-    size = jnp.max(jnp.abs(y.Q))
-    return ~(size < _BLOW_UP)

@@ -1,0 +1,91 @@
+"""Commands about dimfree itself: new, list, cite, verify, doctor."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dimfree.cli.app import Json, app, description_names
+from dimfree.cli.shell import prepare, say
+from dimfree.errors import OutputError
+
+
+@app.command()
+def new(
+    file: Annotated[Path, typer.Argument(help="Where to write the problem.")] = Path("problem.toml"),
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write a commented problem to start from."""
+    from importlib.resources import files
+
+    from dimfree.results.store import replacing
+
+    if file.exists() and not force:
+        raise OutputError(f"{str(file)!r} exists already; choose another name, or replace it with --force.")
+    with replacing(file) as temporary:
+        temporary.write_text(
+            files("dimfree.problem").joinpath("template.toml").read_text(encoding="utf-8"), encoding="utf-8"
+        )
+    typer.echo(str(file))
+
+
+@app.command("list")
+def list_(as_json: Json = False) -> None:
+    """List the descriptions and the activations that have names."""
+    prepare()
+    from dimfree.problem.activation import NAMES
+    from dimfree.registry import descriptions
+
+    summaries = {name: description.summary for name, description in descriptions().items()}
+    if as_json:
+        typer.echo(json.dumps({"descriptions": summaries, "activations": [*NAMES, "he0 .. he19"]}, indent=2))
+        return
+    for name, summary in summaries.items():
+        typer.echo(f"{name:<15}{summary}")
+    typer.echo(f"\nactivations: {', '.join(NAMES)}, he0 .. he19, or your own as module:function")
+
+
+@app.command()
+def cite(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Descriptions; all when left out.", autocompletion=description_names)
+    ] = None,
+) -> None:
+    """Print BibTeX for dimfree and for the descriptions used."""
+    prepare()
+    from dimfree.registry import description, descriptions
+    from dimfree.results.citations import bibliography
+
+    used = [description(name) for name in names] if names else list(descriptions().values())
+    typer.echo(bibliography(key for one in used for key in one.cites))
+
+
+@app.command()
+def verify(
+    data: Annotated[Path | None, typer.Option("--data", help="Another folder of reference files.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check the shipped reference numbers on this machine."""
+    prepare()
+    from dimfree.reference.check import check_folder
+
+    outcomes = check_folder(data)
+    failed = [outcome for outcome in outcomes if outcome.problem]
+    if as_json:
+        typer.echo(json.dumps([outcome._asdict() for outcome in outcomes], indent=2))
+    else:
+        for outcome in outcomes:
+            typer.echo(f"{'FAIL' if outcome.problem else 'ok':<6}{outcome.name:<32}{outcome.problem or ''}")
+    say(f"{len(outcomes) - len(failed)} of {len(outcomes)} reference items agree.", as_json)
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this installation is: versions, precision, cores, memory, speed."""
+    prepare()
+    from dimfree.results.doctor import report
+
+    typer.echo(report())

@@ -1,0 +1,73 @@
+"""`dimfree reproduce`: one figure of the source documents, with an exit code that says whether its claims hold."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dimfree.cli.app import Json, Quiet, app
+from dimfree.cli.shell import prepare, progress_of_parts, say
+from dimfree.errors import ProblemError
+
+
+def _figures(incomplete: str) -> list[str]:
+    from dimfree.gallery.shelf import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(help="A figure of the documents; --list names them.", autocompletion=_figures)
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="Name the figures.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="The sizes of the documents; slow.")] = False,
+    out: Annotated[Path, typer.Option("--out", help="Folder for data, figure and claims.")] = Path("dimfree-results"),
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Reproduce one figure of the source documents; the exit code is 0 only if its claims hold."""
+    if listing:
+        prepare()
+        _list(as_json)
+        return
+    if name is None:
+        raise ProblemError("no figure was named; dimfree reproduce --list names them.")
+    from dimfree.gallery.shelf import entry
+
+    prepare(out)
+    chosen = entry(name)
+    from dimfree.comparison.budget import duration, machine_factor
+    from dimfree.gallery.reproduce import reproduce as run
+
+    say(f"{name}: about {duration(chosen.seconds(full) * machine_factor())}", quiet or as_json)
+    with progress_of_parts(quiet or as_json) as watch:
+        done = run(chosen, out, full, watch)
+    typer.echo(json.dumps(done.to_dict(), indent=2) if as_json else done.summary())
+    say("\n".join(f"{kind + ':':<9}{path}" for kind, path in done.files._asdict().items()), quiet or as_json)
+    if not done.holds:
+        raise typer.Exit(1)
+
+
+def _list(as_json: bool) -> None:
+    from dimfree.comparison.budget import duration, machine_factor
+    from dimfree.gallery.shelf import entry, names
+
+    found, factor = [entry(name) for name in names()], machine_factor()
+    if as_json:
+        rows = [
+            {
+                "name": one.name,
+                "title": one.title,
+                "seconds": one.seconds(False) * factor,
+                "full_seconds": one.seconds(True) * factor,
+            }
+            for one in found
+        ]
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    for one in found:
+        times = f"{duration(one.seconds(False) * factor)}, with --full {duration(one.seconds(True) * factor)}"
+        typer.echo(f"{one.name:<22}{one.title} ({times})")

@@ -1,0 +1,77 @@
+"""What the figures on two Gaussians share: the problem by the documents' letters, their risk, and how runs are drawn."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from dimfree.problem import GaussianStart, Run
+from dimfree.problem.activation import PiecewiseLinear
+from dimfree.problem.gaussians import RAMP, Neurons, NoisyOnePass, TwoGaussians, TwoGaussiansProblem
+
+DIP_RAMP = PiecewiseLinear(knots=(0.0, 0.5, 1.5), values=(-2.5, -4.0, 7.5))
+TRUNCATED_RELU = PiecewiseLinear(knots=(0.0, 1.0), values=(0.0, 1.0))
+RISK = r"risk $R = E(y-f)^2$"
+TIME = r"time $t$ = steps × $\varepsilon$"
+THEORY, REAL = "#d95f02", "black"
+
+
+def two_gaussians_problem(
+    d: int,
+    N: int,
+    Delta: float,
+    eps: float,
+    kappa: float,
+    until: float,
+    *,
+    replicas: int = 2,
+    points: int = 21,
+    signal: int | None = None,
+    network: Neurons = Neurons(activation=RAMP),
+) -> TwoGaussiansProblem:
+    """Letters of docs/theory/mean-field.md, section b; ramp neurons of which the first layer is trained, unless a network is given."""
+    return TwoGaussiansProblem(
+        dimension=d,
+        data=TwoGaussians(contrast=Delta, signal=signal),
+        network=network.model_copy(update={"width": N}),
+        training=NoisyOnePass(learning_rate=eps * N * d),
+        start=GaussianStart(scale=kappa),
+        run=Run(until=until, replicas=replicas, points=points, spacing="linear"),
+    )
+
+
+def risk(run: xr.Dataset) -> Any:
+    """R = E(y - f)² of the documents, twice the canonical risk, at (time, replica)."""
+    return 2 * run["risk"].values
+
+
+def means(run: xr.Dataset, letter: str) -> Any:
+    """The mean over the neurons of one of their letters, at (time, replica)."""
+    return run[letter].mean("unit").values
+
+
+def deviation(sgd: xr.Dataset, theory: xr.Dataset, letter: str) -> float:
+    """The largest distance over time of the mean over neurons and replicas from that of the theory."""
+    return float(np.abs(means(sgd, letter).mean(axis=1) - means(theory, letter)[:, 0]).max())
+
+
+def draw_pair(
+    axes: Axes, sgd: xr.Dataset, theory: xr.Dataset, value: Any, colour: str, label: str, marker: str = "o"
+) -> None:
+    """The theory as a line; real SGD as markers at the mean, with bars from the lowest to the highest replica."""
+    curve, runs = value(theory)[:, 0], value(sgd)
+    mean = runs.mean(axis=1)
+    axes.plot(theory["time"], curve, color=colour, lw=1.5, label=f"{label}: PDE" if label else "PDE")
+    bars = np.abs(np.stack([runs.min(axis=1), runs.max(axis=1)]) - mean)
+    axes.errorbar(
+        sgd["time"],
+        mean,
+        bars,
+        fmt=marker,
+        color=colour if label else REAL,
+        mfc="white",
+        ms=4,
+        lw=1,
+        label=f"{label}: SGD" if label else "SGD",
+    )
