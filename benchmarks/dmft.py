@@ -1,0 +1,49 @@
+"""Dynamical mean-field theory: its price beside the simulation it replaces, and how it grows with the number of steps."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+import dimfree as df
+from clock import Bar, cpu_seconds
+from dimfree.functions.dataset_model import dataset_model
+from dimfree.functions.multi_pass import MultiPassModel
+from dimfree.simulate.dataset import simulate_dataset
+from dimfree.theory.dmft_paths import solve_paths
+from dimfree.theory.dmft_square import solve
+
+BARS = {"dmft_over_simulation": Bar(True, 1.0), "dmft_paths_steps": Bar(True, 8.5), "dmft_square_steps": Bar(True, 8.0)}
+
+
+def ratios(smoke: bool) -> dict[str, float]:
+    """Four ensembles of 4000 paths over 40 seeds in dimension 1000, 80 steps; twice as many steps, by paths and exactly."""
+    steps, paths, dimension, seeds = (5, 100, 40, 2) if smoke else (80, 4000, 1000, 40)
+    logistic, key = letters("logistic"), jax.random.key(0)
+    short, long = (once(solve_paths, logistic, count, key, paths, 4) for count in (steps, 2 * steps))
+    simulated = once(simulate_dataset, logistic, dimension, list(range(steps + 1)), key, seeds)
+    few, many = (exact_seconds(count) for count in ((10, 20) if smoke else (300, 600)))
+    return {
+        "dmft_over_simulation": short / simulated,
+        "dmft_paths_steps": long / short,
+        "dmft_square_steps": many / few,
+    }
+
+
+def letters(loss: str) -> MultiPassModel:
+    """Two clusters, a third of the samples in each batch."""
+    training = df.MultiPass(loss=loss, batch_fraction=0.3, weight_decay=0.1)
+    return dataset_model(df.DataSetProblem(training=training)).letters
+
+
+def once(function: Callable[..., Any], *args: Any) -> float:
+    """CPU seconds of one call; it takes many, beside which compilation does not count."""
+    started = time.process_time()
+    function(*args)
+    return time.process_time() - started
+
+
+def exact_seconds(steps: int) -> float:
+    """CPU seconds of one exact solution, compiled."""
+    return cpu_seconds(solve, letters("square"), steps, least=0.01, rounds=1 if steps < 100 else 3)

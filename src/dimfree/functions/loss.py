@@ -1,0 +1,173 @@
+"""Losses ell(u) of a margin u, with what the dynamics and its static limit need (docs/theory/dmft.md, sections 1 and 6)."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from dimfree.errors import ProblemError, RefusalError, suggest
+
+_NEWTON_STEPS = 40
+
+
+class Loss(eqx.Module):
+    """A convex function of the margin, applied elementwise."""
+
+    name: eqx.AbstractClassVar[str]
+    smooth: ClassVar[bool] = True
+
+    @abstractmethod
+    def __call__(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The value."""
+
+    @abstractmethod
+    def derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The first derivative."""
+
+    @abstractmethod
+    def second_derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The second derivative."""
+
+    @abstractmethod
+    def prox(self, omega: Float[Array, "..."], V: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The proximal map argmin_h ell(h) + (h - omega)²/(2V) of equation (E1)."""
+
+    def prox_kinks(self, V: Float[Array, ""]) -> tuple[Float[Array, ""], ...]:
+        """The omega at which the proximal map bends, in increasing order; a smooth one has none."""
+        return ()
+
+
+class Logistic(Loss):
+    """ln(1 + e^-u)."""
+
+    name: ClassVar[str] = "logistic"
+
+    def __call__(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The value, without overflow."""
+        return jax.nn.softplus(-u)
+
+    def derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """-1/(1 + e^u)."""
+        return -jax.nn.sigmoid(-u)
+
+    def second_derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """1/((1 + e^u)(1 + e^-u))."""
+        return jax.nn.sigmoid(u) * jax.nn.sigmoid(-u)
+
+    def prox(self, omega: Float[Array, "..."], V: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Newton's method for h - omega + V ell'(h) = 0.
+
+        The left-hand side bends at h = 0 only: from a bound of the root on the side of zero, Newton never overshoots.
+        """
+        start = jnp.where(omega + V / 2 > 0, jnp.maximum(omega, 0.0), jnp.minimum(omega + V, 0.0))
+
+        def newton(h: Array) -> Array:
+            return h - (h - omega + V * self.derivative(h)) / (1 + V * self.second_derivative(h))
+
+        root = jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, h: newton(h), jax.lax.stop_gradient(start))
+        return newton(jax.lax.stop_gradient(root))  # one step from the root carries the derivative
+
+
+class Square(Loss):
+    """(1 - u)²/2."""
+
+    name: ClassVar[str] = "square"
+
+    def __call__(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The value."""
+        return 0.5 * (1 - u) ** 2
+
+    def derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The margin minus one."""
+        return u - 1
+
+    def second_derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """One."""
+        return jnp.ones_like(u)
+
+    def prox(self, omega: Float[Array, "..."], V: Float[Array, "..."]) -> Float[Array, "..."]:
+        """(omega + V)/(1 + V)."""
+        return (omega + V) / (1 + V)
+
+
+class SmoothHinge(Loss):
+    """max(0, 1 - u) with the kink replaced by a parabola on (1 - width, 1)."""
+
+    name: ClassVar[str] = "smooth-hinge"
+    width: Float[Array, ""]
+
+    def __call__(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The value."""
+        inside = jnp.clip(1 - u, 0.0, self.width)
+        return inside**2 / (2 * self.width) + jnp.maximum(1 - u - self.width, 0.0)
+
+    def derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Between -1 and 0."""
+        return -jnp.clip((1 - u) / self.width, 0.0, 1.0)
+
+    def second_derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """1/width on the parabola, 0 elsewhere."""
+        return jnp.where((u < 1) & (u > 1 - self.width), 1 / self.width, 0.0)
+
+    def prox(self, omega: Float[Array, "..."], V: Float[Array, "..."]) -> Float[Array, "..."]:
+        """A shift by at most V."""
+        return omega + V * jnp.clip((1 - omega) / (self.width + V), 0.0, 1.0)
+
+    def prox_kinks(self, V: Float[Array, ""]) -> tuple[Float[Array, ""], ...]:
+        """The images of both ends of the parabola."""
+        return 1 - self.width - V, jnp.ones_like(V)
+
+
+class Hinge(Loss):
+    """max(0, 1 - u); its curvature is a point mass at u = 1."""
+
+    name: ClassVar[str] = "hinge"
+    smooth: ClassVar[bool] = False
+
+    def __call__(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The value."""
+        return jnp.maximum(1 - u, 0.0)
+
+    def derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """-1 below the kink, 0 from it on."""
+        return -jnp.where(u < 1, 1.0, 0.0)
+
+    def second_derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Refused: it is not a function."""
+        raise RefusalError(
+            "the hinge loss has no second derivative, which this theory needs; "
+            "use 'smooth-hinge' with a small width instead of 'hinge'."
+        )
+
+    def prox(self, omega: Float[Array, "..."], V: Float[Array, "..."]) -> Float[Array, "..."]:
+        """A shift by at most V, which stops at the kink."""
+        return omega + jnp.clip(1 - omega, 0.0, V)
+
+    def prox_kinks(self, V: Float[Array, ""]) -> tuple[Float[Array, ""], ...]:
+        """Where the shift begins to stop at the kink, and the kink."""
+        return 1 - V, jnp.ones_like(V)
+
+
+LOSSES = tuple(one.name for one in (Logistic, Square, SmoothHinge, Hinge))
+
+
+def loss(name: str, width: float = 1.0) -> Loss:
+    """The loss with this name; the width is read by 'smooth-hinge' only."""
+    match name:
+        case "logistic":
+            return Logistic()
+        case "square":
+            return Square()
+        case "hinge":
+            return Hinge()
+        case "smooth-hinge" if width > 0:
+            return SmoothHinge(jnp.asarray(width, dtype=float))
+        case "smooth-hinge":
+            raise ProblemError(
+                f"the width of the smooth hinge is {width:g}, it must be positive; width zero is 'hinge'."
+            )
+        case _:
+            raise ProblemError(f"there is no loss {name!r}; {suggest(name, LOSSES)}")

@@ -1,0 +1,79 @@
+"""Dynamical mean-field theory of multi-pass SGD as a description (docs/theory/dmft.md).
+
+With the square loss and two clusters or a linear teacher every average closes and the solution is exact (section 4); all
+other smooth losses are solved with paths (section 3), whose replicas are independent ensembles: the spread between them
+is the error bar.
+"""
+
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from dimfree.description import Cost, DataSetDescription
+from dimfree.functions.dataset_model import DataSetModel, dataset_model
+from dimfree.functions.loss import Square
+from dimfree.functions.multi_pass import MultiPassModel
+from dimfree.problem.dataset import DataSetProblem
+from dimfree.theory.dmft_paths import memory, solve_paths
+from dimfree.theory.dmft_square import solve
+
+_EXACT = ("two-clusters", "linear-teacher")
+
+
+class DMFT(DataSetDescription):
+    """The limit of infinite dimension at a fixed number of samples per dimension and of steps."""
+
+    name: ClassVar[str] = "dmft"
+    summary: ClassVar[str] = (
+        "multi-pass SGD in infinite dimension: dynamical mean-field theory, exact for the square loss"
+    )
+    cites: ClassVar[tuple[str, ...]] = ("mignacco2020", "gerbelot2024")
+    paths: int = 4000
+    ensembles: int = 4
+
+    def refuses(self, problem: DataSetProblem) -> str | None:
+        """The response of a path needs the second derivative of the loss."""
+        letters = dataset_model(problem).letters
+        if letters.task == "phase-retrieval" or letters.loss.smooth:
+            return None
+        return (
+            f"the {letters.loss.name} loss has no second derivative, which the response needs; "
+            "set training.loss = 'smooth-hinge' and training.smoothing to a small width."
+        )
+
+    def cost(self, problem: DataSetProblem) -> Cost:
+        """Cubic in the number of steps."""
+        letters, T = dataset_model(problem).letters, problem.steps(problem.run.until)
+        if is_exact(letters):
+            return Cost(2.0 + 5e-9 * T**3, T, 1e8 + 8.0 * 30 * T**2)
+        paths = self._paths(T)
+        seconds = 2.0 + self.ensembles * paths * (1.2e-10 * T**3 + 1e-8 * T**2)
+        return Cost(seconds, T, memory(letters, T, paths, self.ensembles))
+
+    def advance(
+        self, model: DataSetModel, state: tuple[int, Key[Array, ""]], times: Float[Array, " t"]
+    ) -> tuple[tuple[int, Key[Array, ""]], dict[str, Any]]:
+        """Every step up to the last time; the asked ones are returned, with ensembles as replicas."""
+        letters, (_, key) = model.letters, state
+        at = np.rint(np.asarray(times) / float(letters.eta)).astype(int)
+        steps = int(at[-1])
+        if is_exact(letters):
+            solution = {name: np.asarray(values)[None] for name, values in solve(letters, steps)._asdict().items()}
+        else:
+            solution = solve_paths(letters, steps, key, self._paths(steps), self.ensembles)._asdict()
+        one_time: dict[str, Any] = {name: solution[name][:, at].T for name in ("m", "train_loss")}
+        one_time["risk"] = solution["generalisation_error"][:, at].T
+        if letters.has_classes and "train_accuracy" in solution:  # the exact closure has no paths to count
+            one_time["train_accuracy"] = solution["train_accuracy"][:, at].T
+        two_time = {name: np.swapaxes(solution[name][:, at][:, :, at], 0, 1) for name in ("C", "R", "K")}
+        return state, {name: jnp.asarray(values) for name, values in (one_time | two_time).items()}
+
+    def _paths(self, steps: int) -> int:
+        return max(self.paths, 4 * (steps + 4))
+
+
+def is_exact(letters: MultiPassModel) -> bool:
+    """Whether every average closes."""
+    return isinstance(letters.loss, Square) and letters.task in _EXACT

@@ -1,0 +1,223 @@
+"""Path DMFT against the exact square-loss closure, recorded ensembles and direct simulation."""
+
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from dimfree.errors import DivergenceError, ProblemError, RefusalError
+from dimfree.functions.loss import loss
+from dimfree.functions.multi_pass import multi_pass_model
+from dimfree.simulate.dataset import simulate_dataset
+from dimfree.theory import dmft_paths, dmft_square
+from dimfree.theory.dmft_paths import mean_and_error, memory, solve_paths
+from dimfree.theory.dmft_rows import NoiseFactor
+
+KEY = jax.random.key(11)
+MIXTURE = {"task": "two-clusters", "alpha": 2.0, "Delta": 0.5, "eta": 0.2}
+RIDGE = {**MIXTURE, "lambda_": 0.1}
+TEACHER = {"task": "linear-teacher", "alpha": 2.0, "eta": 0.1, "lambda_": 0.1, "m0": 0.2}
+LARGEST_Z = 5.0  # error bars from a few ensembles are themselves uncertain: Student's t has long tails
+
+
+def model(kind="square", **numbers):
+    return multi_pass_model(numbers.pop("task"), loss(kind), **numbers)
+
+
+def largest_z(values, expected, error_of_expected=0.0, floor=1e-6):
+    """How many standard errors the mean over ensembles is away, at worst; the floor is float32 and dropped noise."""
+    mean, error = mean_and_error(values)
+    return np.max(np.abs(mean - np.asarray(expected)) / np.sqrt(error**2 + error_of_expected**2 + floor**2))
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        RIDGE,
+        {**RIDGE, "temperature": 0.25},
+        {**TEACHER, "m0": 0.4, "c0": 0.84, "label_noise": 0.3, "spherical": True},
+    ],
+    ids=["clusters", "langevin", "noisy-teacher-on-the-sphere"],
+)
+def test_full_batch_with_the_square_loss_has_no_sampling_error(numbers):
+    exact, paths = dmft_square.solve(model(**numbers), 30), solve_paths(model(**numbers), 30, KEY, 500, 2)
+    for name in ("m", "C", "R", "K", "M", "train_loss", "generalisation_error"):
+        for ensemble in getattr(paths, name):
+            np.testing.assert_allclose(ensemble, getattr(exact, name), rtol=0, atol=1e-7, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {**RIDGE, "b": 0.3},
+        {**RIDGE, "b": 0.3, "tau": 2.0},
+        pytest.param({**RIDGE, "eta": 0.1, "b": 0.5, "tau": 1.0, "rescaled": True}, marks=pytest.mark.slow),
+        pytest.param({**TEACHER, "b": 0.3, "tau": 2.0, "label_noise": 0.3}, marks=pytest.mark.slow),
+    ],
+    ids=["vanilla", "persistent", "rescaled", "noisy-teacher"],
+)
+def test_batches_with_the_square_loss_match_the_exact_closure(numbers):
+    exact, paths = dmft_square.solve(model(**numbers), 30), solve_paths(model(**numbers), 30, KEY, 2000, 32)
+    for name in ("m", "C", "R", "K", "M", "train_loss", "generalisation_error"):
+        assert largest_z(getattr(paths, name), getattr(exact, name)) < LARGEST_Z, name
+    assert np.abs(paths.K.mean(axis=0) - exact.K).max() < 1e-3
+
+
+def test_another_persistence_is_noticed():
+    exact, paths = (
+        dmft_square.solve(model(**RIDGE, b=0.3, tau=2.0), 30),
+        solve_paths(model(**RIDGE, b=0.3), 30, KEY, 2000, 8),
+    )
+    assert largest_z(paths.M, exact.M) > 4 * LARGEST_Z
+    assert largest_z(paths.m, exact.m) > LARGEST_Z
+
+
+# Averages and errors of 40 ensembles of 4000 paths from a solver written independently, at steps 5, 20 and 40.
+RECORDED = {
+    (1.0, 0.0): {
+        "m": ([0.7421172, 1.598421, 2.125903], [2.6e-05, 8.5e-05, 0.00032]),
+        "C": ([1.364111, 3.702915, 6.415624], [4.1e-05, 0.00067, 0.0032]),
+        "train_loss": ([0.3905191, 0.2002903, 0.1387453], [3.3e-05, 7e-05, 7.1e-05]),
+        "generalisation_error": ([0.1844349, 0.1200533, 0.1176197], [5.8e-06, 1.1e-05, 2.5e-05]),
+    },
+    (0.3, 0.0): {
+        "m": ([0.2730119, 0.8105408, 1.226239], [0.00012, 0.00021, 0.00022]),
+        "C": ([0.9795069, 1.486297, 2.426328], [0.00011, 0.00052, 0.00089]),
+        "train_loss": ([0.5904074, 0.3692085, 0.26437], [7.8e-05, 8.4e-05, 8.2e-05]),
+        "generalisation_error": ([0.3482259, 0.1735482, 0.1327879], [5.7e-05, 2.4e-05, 1.3e-05]),
+    },
+    (0.3, 5 / 3): {
+        "m": ([0.2693279, 0.8005072, 1.216335], [0.00025, 0.0005, 0.00056]),
+        "C": ([0.9931455, 1.522708, 2.461616], [0.00023, 0.0013, 0.0023]),
+        "train_loss": ([0.593599, 0.3758651, 0.2698789], [0.00015, 0.0002, 0.00018]),
+        "generalisation_error": ([0.3511575, 0.1794594, 0.136457], [0.00012, 5.9e-05, 2.4e-05]),
+    },
+}
+
+
+def worst_against_recorded(b, tau):
+    paths, z = solve_paths(model("logistic", **MIXTURE, b=b, tau=tau), 40, KEY, 3000, 8), {}
+    for name, (expected, error) in RECORDED[b, tau].items():
+        values = getattr(paths, name)
+        one_time = np.diagonal(values, axis1=1, axis2=2) if name == "C" else values
+        z[name] = largest_z(one_time[:, [5, 20, 40]], expected, np.asarray(error))
+    return max(z.values())
+
+
+@pytest.mark.parametrize(("b", "tau"), RECORDED)
+def test_the_logistic_loss_matches_recorded_ensembles(b, tau):
+    assert worst_against_recorded(b, tau) < LARGEST_Z
+
+
+def test_a_response_without_the_curvature_of_its_cause_is_noticed(monkeypatch):
+    """K(t,s) contains the curvature at t and at s (section 2.1)."""
+    right, band = dmft_paths._Response.row, dmft_paths._BAND
+
+    def wrong(self, t, kernel, slope):
+        K = right(self, t, kernel, slope)
+        self.bands[-1][t % band, t % band] = slope != 0
+        return K
+
+    monkeypatch.setattr(dmft_paths._Response, "row", wrong)
+    assert worst_against_recorded(0.3, 0.0) > 2 * LARGEST_Z
+
+
+def against_simulation(m, steps, dimension, seeds, paths, ensembles):
+    """The largest deviation of every observable, in combined standard errors."""
+    theory, seen = (
+        solve_paths(m, steps, KEY, paths, ensembles),
+        simulate_dataset(m, dimension, range(steps + 1), KEY, seeds),
+    )
+    z = {}
+    for name in seen._fields:
+        mean, error = mean_and_error(getattr(theory, name))
+        seen_mean, seen_error = mean_and_error(getattr(seen, name))
+        z[name] = np.max(np.abs(mean - seen_mean) / np.sqrt(error**2 + seen_error**2 + 1e-8))
+    return z
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {**MIXTURE, "b": 0.3, "tau": 1.0},
+        pytest.param(
+            {"task": "three-clusters", "alpha": 3.0, "Delta": 0.05, "eta": 0.2, "m0": 0.3, "b": 0.5},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {"task": "sign-teacher", "alpha": 2.0, "eta": 0.2, "b": 0.5, "lambda_": 0.1, "label_noise": 0.2},
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["two-clusters", "three-clusters", "sign-teacher"],
+)
+def test_the_logistic_loss_matches_a_small_simulation(numbers):
+    z = against_simulation(model("logistic", **numbers), 15, 400, 24, 1500, 8)
+    assert max(z.values()) < LARGEST_Z, z
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("b", "tau"), [(0.1, 0.0), (0.3, 0.0), (0.6, 0.0), (1.0, 0.0), (0.3, 5 / 3), (0.6, 5 / 3), (0.1, 5.0)]
+)
+def test_the_logistic_loss_matches_simulation(b, tau):
+    z = against_simulation(model("logistic", **MIXTURE, b=b, tau=tau), 80, 1000, 40, 4000, 12)
+    assert max(z.values()) < 3, z
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("b", "tau"), [(1.0, 0.0), (0.5, 0.5)])
+def test_phase_retrieval_on_the_sphere_matches_simulation(b, tau):
+    start = {"m0": 0.4, "c0": 0.84, "spherical": True}
+    z = against_simulation(
+        model(task="phase-retrieval", alpha=4.0, eta=0.02, b=b, tau=tau, **start), 40, 1500, 24, 4000, 12
+    )
+    assert max(z[name] for name in ("m", "train_loss", "generalisation_error")) < 3.5, z
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.3])
+def test_the_noise_has_the_covariance_of_the_forces(floor):
+    """Smooth in time, as in gradient descent: a covariance that is singular to all digits."""
+    rates = np.random.default_rng(0).exponential(size=100)
+    f, factor, L = np.exp(-0.05 * np.arange(60)[:, None] * rates), NoiseFactor(60, 100, floor), np.zeros((60, 60))
+    for t in range(60):
+        earlier, new = factor.row(t, f[t])
+        L[t, : earlier.size], L[t, earlier.size] = earlier, new
+    assert factor.rank < 25 if floor == 0 else factor.rank == 60
+    np.testing.assert_allclose(L @ L.T, f @ f.T / 100 + floor * np.eye(60), atol=1e-14)
+
+
+def test_equal_keys_give_equal_numbers_and_ensembles_differ():
+    m = model("logistic", **MIXTURE, b=0.3)
+    one, two = (solve_paths(m, 5, KEY, 200, 2) for _ in range(2))
+    for name in one._fields:
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+    assert one.m[0, -1] != one.m[1, -1]
+    np.testing.assert_array_equal(one.m[:, 0], 0.0)
+    np.testing.assert_array_equal(one.C[:, 0, 0], 1.0)
+
+
+@pytest.mark.slow
+def test_twice_the_steps_cost_about_eight_times_as_much():
+    m, spent = model("logistic", **MIXTURE, b=0.3), []
+    for steps in (5, 80, 160):
+        begin = time.process_time()
+        solve_paths(m, steps, KEY, 4000, 2)
+        spent.append(time.process_time() - begin)
+    assert spent[2] < 8.5 * spent[1]
+
+
+def test_bad_requests_are_answered_in_one_sentence():
+    m = model("logistic", **MIXTURE)
+    with pytest.raises(ProblemError, match="1 ensembles give no error bar"):
+        solve_paths(m, 5, KEY, 200, 1)
+    with pytest.raises(ProblemError, match="30 paths are too few for 5 steps; use at least 36"):
+        solve_paths(m, 5, KEY, 30, 2)
+    assert 5e7 < memory(m, 80, 4000, 4) < 1e8
+    with pytest.raises(RefusalError, match=r"GB of memory where the machine has .* use fewer paths or fewer steps"):
+        solve_paths(m, 5000, KEY, 400_000, 4)
+    with pytest.raises(RefusalError, match="hinge loss has no second derivative"):
+        solve_paths(model("hinge", **MIXTURE), 5, KEY, 200, 2)
+    with pytest.raises(DivergenceError, match="the paths diverge at step"):
+        solve_paths(model(**{**MIXTURE, "eta": 1e30}), 30, KEY, 200, 2)
