@@ -14,6 +14,7 @@ if "jax" in sys.modules:
 
 if TYPE_CHECKING:
     from dimfree.comparison.compare import Comparison, compare
+    from dimfree.comparison.exits import exit_times
     from dimfree.description import Cost, Description
     from dimfree.errors import DimfreeError, DivergenceError, OutputError, ProblemError, RefusalError
     from dimfree.functions import activation, model
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
         LinearTeacher,
         MultiIndex,
         MultiPass,
+        Neurons,
+        NoisyOnePass,
         OnePass,
         OverlapStart,
         PhaseRetrieval,
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
         Teacher,
         ThreeClusters,
         TwoClusters,
+        TwoGaussians,
+        TwoGaussiansProblem,
         TwoLayer,
         WeightsStart,
         dumps,
@@ -60,6 +65,7 @@ if TYPE_CHECKING:
 # Where each public name lives: imported on first use, so that `import dimfree` and `dimfree --help` stay fast.
 _HOMES = {
     "dimfree.comparison.compare": ("Comparison", "compare"),
+    "dimfree.comparison.exits": ("exit_times",),
     "dimfree.description": ("Cost", "Description"),
     "dimfree.errors": ("DimfreeError", "DivergenceError", "OutputError", "ProblemError", "RefusalError"),
     "dimfree.functions": ("activation", "model"),
@@ -74,6 +80,8 @@ _HOMES = {
         "LinearTeacher",
         "MultiIndex",
         "MultiPass",
+        "Neurons",
+        "NoisyOnePass",
         "OnePass",
         "OverlapStart",
         "PhaseRetrieval",
@@ -88,6 +96,8 @@ _HOMES = {
         "Teacher",
         "ThreeClusters",
         "TwoClusters",
+        "TwoGaussians",
+        "TwoGaussiansProblem",
         "TwoLayer",
         "WeightsStart",
         "dumps",

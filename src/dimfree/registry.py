@@ -21,6 +21,8 @@ _OWN = {
     "diffusion": "dimfree.theory.diffusion:Diffusion",
     "multi-pass": "dimfree.simulate.multi_pass:MultiPassSGD",
     "dmft": "dimfree.theory.dmft:DMFT",
+    "neurons": "dimfree.simulate.neurons:NeuronSGD",
+    "pde": "dimfree.theory.pde:DistributionalDynamics",
 }
 
 

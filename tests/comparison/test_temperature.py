@@ -37,6 +37,7 @@ def found() -> Temperature:
     return temperature(problem(), seeds=8)
 
 
+@pytest.mark.slow
 def test_langevin_noise_has_its_own_temperature_as_the_step_vanishes():
     """The sheet: an O(eta) shift."""
     shift = [
@@ -50,6 +51,7 @@ def test_langevin_noise_has_its_own_temperature_as_the_step_vanishes():
     assert shift[0] / shift[1] == pytest.approx(2.0, rel=0.2)
 
 
+@pytest.mark.slow
 def test_theory_and_closed_form_agree(found):
     assert found.names == ("dmft", "closed form", "simulation")
     assert found.warning is None
@@ -58,6 +60,7 @@ def test_theory_and_closed_form_agree(found):
         assert exact == pytest.approx(closed, rel=5e-3)
 
 
+@pytest.mark.slow
 def test_twin_runs_agree_with_the_theory_and_not_with_a_wrong_one(found):
     off, error = found.deviation()
     assert abs(off) < 4.5 * error
@@ -73,6 +76,7 @@ def test_a_run_that_is_not_stationary_is_said_to_be_so():
     assert early.warning in early.summary()
 
 
+@pytest.mark.slow
 def test_persistent_batches_have_no_closed_form_and_are_hotter(found):
     hot = temperature(problem(persistence=2.0))
     assert hot.names == ("dmft",)
@@ -81,10 +85,12 @@ def test_persistent_batches_have_no_closed_form_and_are_hotter(found):
     assert hot.value > 3 * found.value
 
 
+@pytest.mark.slow
 def test_full_batch_is_cold():
     assert temperature(problem(batch_fraction=1.0)).value == pytest.approx(0.0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_ensembles_of_paths_give_an_error_bar():
     logistic = temperature(problem(until=6.0, loss="logistic"), theory=DMFT(paths=300, ensembles=3))
     value, error = logistic.accounts[0].slope("fit")
@@ -102,6 +108,7 @@ def test_slopes_of_a_known_curve():
     assert some.slope("short") == (0.25, 0.0)
 
 
+@pytest.mark.slow
 def test_everything_can_be_written(found, tmp_path):
     assert json.loads(json.dumps(found.to_dict()))["accounts"]["dmft"]["temperature"]["fit"]["value"] == found.value
     assert found.plot(tmp_path / "temperature.png").stat().st_size > 10_000

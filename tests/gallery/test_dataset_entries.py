@@ -80,7 +80,9 @@ def failing(entry: Entry, data: Any) -> set[int]:
     return {number for number, claim in enumerate(entry.claims(data)) if not claim.holds}
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize(
+    "name", [name if name == "mixture-persistent" else pytest.param(name, marks=pytest.mark.slow) for name in TINY]
+)
 def test_a_small_version_is_measured_judged_and_drawn(name):
     entry, heard = TINY[name], []
     data = entry.measure(False, lambda text, fraction: heard.append(fraction))
@@ -107,7 +109,7 @@ def test_standard_errors():
 
 
 def test_persistence_of_the_figure_is_not_possible_for_a_tenth_of_the_samples():
-    with pytest.raises(ProblemError, match="choose tau >= 1.8"):
+    with pytest.raises(ProblemError, match=r"choose tau >= 1\.8"):
         dataset_model(MixturePersistent().problem(0.1))
 
 

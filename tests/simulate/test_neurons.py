@@ -37,6 +37,7 @@ CASES = {
     },
     "noise": {"network.trained": ALL, "training.inverse_temperature": 0.5, "training.weight_decay": 1.0},
 }
+QUICK = ("all", "batch and schedule", "noise")
 drawn, shaken = jax.jit(draw_samples, static_argnums=(2, 3)), jax.jit(draw_noise, static_argnums=2)
 
 
@@ -78,7 +79,9 @@ def norm(rows):
     return np.sqrt((rows**2).sum(axis=1))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
+)
 def test_blocks_are_textbook_sgd(name, monkeypatch):
     monkeypatch.setattr(
         simulate_neurons, "neuron_risk", lambda *_: jnp.zeros(())
@@ -113,7 +116,10 @@ def test_path_depends_on_the_key_alone():
     assert not np.array_equal(at_once.r1[:, 0], at_once.r1[:, 1]), "replicas must differ"
 
 
-@pytest.mark.parametrize(("sigma", "signal"), [(RAMP, 20), ("relu", 8), ("tanh", 8)])
+@pytest.mark.parametrize(
+    ("sigma", "signal"),
+    [("relu", 8), pytest.param(RAMP, 20, marks=pytest.mark.slow), pytest.param("tanh", 8, marks=pytest.mark.slow)],
+)
 def test_risk_is_that_of_fresh_samples(sigma, signal):
     problem = BASE.replace(**{"dimension": 20, "data.signal": signal, "network.width": 30, "network.activation": sigma})
     m, d, count = neuron_model(problem), 20, 400_000
@@ -128,7 +134,12 @@ def test_risk_is_that_of_fresh_samples(sigma, signal):
 
 
 @pytest.mark.parametrize(
-    ("sigma", "d", "tolerance"), [(RAMP, 40, 1e-12), (RAMP, 10, 1e-6), (RAMP, 3, 1e-5), ("erf", 10, 1e-9)]
+    ("sigma", "d", "tolerance"),
+    [
+        ("erf", 40, 1e-12),
+        ("erf", 10, 1e-9),
+        *(pytest.param(RAMP, *size, marks=pytest.mark.slow) for size in ((40, 1e-12), (10, 1e-6), (3, 1e-5))),
+    ],
 )
 def test_series_over_pairs_meets_the_two_point_kernels(sigma, d, tolerance):
     sigma, rng = activation(sigma), np.random.default_rng(1)

@@ -72,7 +72,9 @@ def test_follows_real_sgd_with_all_parameters_as_in_the_measured_numbers_of_the_
     np.testing.assert_allclose(means(limit)[:, -1], [0.18, 0.39, 0.48, 0.54], atol=0.01)
 
 
-@pytest.mark.parametrize("problem", [RAMP, RELU], ids=["norms", "all parameters"])
+@pytest.mark.parametrize(
+    "problem", [pytest.param(RAMP, id="norms"), pytest.param(RELU, id="all parameters", marks=pytest.mark.slow)]
+)
 def test_functional_falls(problem):
     decay = 0.5
     found = seen(
@@ -85,6 +87,7 @@ def test_functional_falls(problem):
     assert (np.diff(bare["risk"][:, 0]) < 0).all()
 
 
+@pytest.mark.slow
 def test_steps_that_are_too_large_are_found_out():
     one, problem = DistributionalDynamics(particles=20, step=1.0), RELU.replace(**{"training.weight_decay": 5.0})
     m, start = one.model(problem), one.start(problem, jax.random.key(0))
@@ -92,12 +95,14 @@ def test_steps_that_are_too_large_are_found_out():
     assert "smaller `step`" in str(one.failure(m, state))
 
 
+@pytest.mark.slow
 def test_what_is_not_trained_stays():
     found = seen(DistributionalDynamics(particles=50), RELU.replace(**{"network.trained": ("bias",)}), [0.0, 1.0])
     moved = np.abs(np.diff(means(found), axis=1))[:, 0]
     np.testing.assert_array_equal(moved > 1e-3, [False, True, False, False])
 
 
+@pytest.mark.slow
 def test_two_forms_meet_in_high_dimension():
     """Norms at finite d, and all parameters at d = inf, of which the offset is too small to matter."""
     problem, times = RAMP.replace(dimension=1000), [0.0, 1.0]
@@ -114,6 +119,7 @@ def test_schedule_is_a_clock():
     np.testing.assert_allclose(seen(one, slow, [0.0, 2.0])["r1"], seen(one, RAMP, [0.0, 1.5])["r1"], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_noise_has_the_temperature_of_the_gibbs_weight():
     """Linear neurons feel noise and decay only: section c, Solvable 1."""
     beta, decay, d = 4.0, 1.0, 20

@@ -17,13 +17,14 @@ from dimfree.description import Description
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
 from dimfree.problem import Problem, load
 from dimfree.problem.dataset import DataSetProblem
+from dimfree.problem.gaussians import TwoGaussiansProblem
 from dimfree.problem.outline import Outline
 from dimfree.registry import description as named
 from dimfree.registry import descriptions
 from dimfree.results.record import record
 from dimfree.results.store import save
 
-REFERENCES = ("sgd", "chain", "multi-pass")  # real SGD, in the order of preference
+REFERENCES = ("sgd", "chain", "multi-pass", "neurons")  # real SGD, in the order of preference
 
 Watcher = Callable[[str, float], None]  # is told which description reached which time
 
@@ -103,10 +104,10 @@ class Comparison(NamedTuple):
 
     def plot(self, path: str | Path) -> Path:
         """Draw the risk and the overlaps into a file."""
-        from dimfree.comparison import dataset_figure, figure
+        from dimfree.comparison import dataset_figure, figure, neurons_figure
 
-        drawing = dataset_figure if isinstance(self.problem, DataSetProblem) else figure
-        return drawing.draw(self, Path(path))
+        drawings = {DataSetProblem.family: dataset_figure, TwoGaussiansProblem.family: neurons_figure}
+        return drawings.get(self.problem.family, figure).draw(self, Path(path))
 
     def save(self, path: str | Path) -> Path:
         """Write everything to one netCDF file."""

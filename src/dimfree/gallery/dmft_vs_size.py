@@ -89,7 +89,7 @@ class DMFTVersusSize(Entry[xr.DataTree]):
         self._draw_curves(data, curves)
         sizes = np.array(self.dimensions)
         for (name, label), colour in zip(_NAMES.items(), COLOURS, strict=False):
-            values = [observed(self._sgd(data, N), name)[-1].std(ddof=1) for N in sizes]
+            values = [observed(self._sgd(data, N), name)[-1].std(ddof=1) for N in self.dimensions]
             spread.plot(sizes, values, "o-", color=colour, ms=4, lw=0.8, label=label)
             off, error = self.bias(data, name)
             bias.errorbar(1 / sizes, off, 2 * error, fmt="o-", color=colour, ms=4, lw=0.8, label=label)

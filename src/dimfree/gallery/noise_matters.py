@@ -50,9 +50,8 @@ class NoiseMatters(Entry[xr.DataTree]):
         """Risk and overlaps along all paths."""
         cases = self.cases(full)
         tree = run_cases(cases, watch)
-        for name, case in cases.items():
-            rule = case.problem
-            tree[name].attrs |= {"dimension": rule.dimension, "learning_rate": rule.training.learning_rate}
+        for name, rate in zip(cases, self.rates, strict=True):
+            tree[name].attrs |= {"dimension": self.dimension, "learning_rate": rate}
         return tree
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
@@ -71,7 +70,7 @@ class NoiseMatters(Entry[xr.DataTree]):
             ),
             Claim(
                 f"large rate: spread of the exits of the {name} over SGD's",
-                _spread(theory) / _spread(chain),
+                _spread(theory) / _spread(chain) if _spread(chain) else np.inf,
                 0.75,
                 1.33,
             ),

@@ -9,13 +9,13 @@ from dimfree.comparison.compare import compare
 from dimfree.description import Description
 from dimfree.errors import DimfreeError
 from dimfree.gallery.entry import Watcher
-from dimfree.problem import Problem
+from dimfree.problem.outline import Outline
 
 
 class Case(NamedTuple):
     """One problem, and the descriptions that run from its start."""
 
-    problem: Problem
+    problem: Outline
     descriptions: tuple[Description, ...]
 
     @property

@@ -91,7 +91,7 @@ class SignRetrieval(Entry[xr.DataTree]):
         found = {protocol: _final(data, protocol) for protocol in PROTOCOLS}
         recovered = {protocol: float((m > _RECOVERED).mean()) for protocol, m in found.items()}
         gain = float(found["persistent"].mean() - max(found["full batch"].mean(), found["vanilla"].mean()))
-        distance = data["pairs/distance"]
+        distance = data["pairs"].to_dataset()["distance"]
         early = tuple(f"early {protocol}" for protocol in PROTOCOLS)
         spread = [observed(_run(data, f"{size} persistent"), "m")[-1].std(ddof=1) for size in ("small", "early")]
         expected = np.sqrt(self.sizes[1] / self.sizes[0])
@@ -134,7 +134,7 @@ class SignRetrieval(Entry[xr.DataTree]):
         overlap.set(xscale="log", ylabel="overlap $|m|$", title=f"single runs (thin) and their mean, $N$ = {N}")
         overlap.legend()
         loss.set(xscale="log", yscale="log", ylim=(1e-6, None), ylabel="loss on the data set")
-        distance = data["pairs/distance"].isel(time=slice(1, None))
+        distance = data["pairs"].to_dataset()["distance"].isel(time=slice(1, None))
         _draw_runs(pairs, distance["time"].values, distance.values, PROTOCOLS["persistent"], "persistent")
         pairs.set(xscale="log", ylabel="squared distance $2(1 - |C_{12}|)$", title="two runs, same data, other batches")
         early.set(ylabel="overlap $m$", title=f"lines: {self.theory.name}; dots: SGD ± 2 s.e., $N$ = {self.sizes[1]}")

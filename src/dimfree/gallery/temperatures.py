@@ -5,7 +5,7 @@ the order eta b (1 - b) times the training loss; batches that persist are correl
 """
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
@@ -43,7 +43,7 @@ class EffectiveTemperatureEntry(Entry[xr.DataTree]):
 
     def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
         """chi and Delta C in every setting; `full` simulates in dimension 1000 with 24 seeds."""
-        tree = {}
+        tree: dict[str, Any] = {}
         for number, (rate, fraction) in enumerate(self.settings):
             problem = two_clusters(rate, fraction, self.persistence, 1000 if full else self.dimension)
             seeds = 0 if number else 24 if full else self.seeds
@@ -232,7 +232,14 @@ def draw_accounts(plot: Axes, ratio: Axes, accounts: Iterable[Account], theory: 
             continue
         ratios, count = one.Delta_C[:, 1:] / one.chi[:, 1:], np.sqrt(len(one.chi))
         bars = [2 * values.std(axis=0, ddof=1) / count for values in (one.chi, one.Delta_C, ratios)]
-        points = {"fmt": "o", "color": "black", "mfc": "white", "ms": 4, "lw": 1, "label": "twin runs ± 2 s.e."}
+        points: dict[str, Any] = {
+            "fmt": "o",
+            "color": "black",
+            "mfc": "white",
+            "ms": 4,
+            "lw": 1,
+            "label": "twin runs ± 2 s.e.",
+        }
         plot.errorbar(one.Delta_C.mean(axis=0), one.chi.mean(axis=0), bars[0], bars[1], **points)
         ratio.errorbar(one.lag[1:], ratios.mean(axis=0), bars[2], **points)
     plot.set(xlabel=r"correlation lost, $\Delta C = C(t,t) - C(t,s)$", ylabel=r"response $\chi(t,s)$")

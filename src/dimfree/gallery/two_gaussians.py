@@ -13,6 +13,7 @@ from dimfree.problem.gaussians import RAMP, Neurons, NoisyOnePass, TwoGaussians,
 DIP_RAMP = PiecewiseLinear(knots=(0.0, 0.5, 1.5), values=(-2.5, -4.0, 7.5))
 TRUNCATED_RELU = PiecewiseLinear(knots=(0.0, 1.0), values=(0.0, 1.0))
 RISK = r"risk $R = E(y-f)^2$"
+_RAMPS = Neurons(activation=RAMP)
 TIME = r"time $t$ = steps × $\varepsilon$"
 THEORY, REAL = "#d95f02", "black"
 
@@ -28,9 +29,9 @@ def two_gaussians_problem(
     replicas: int = 2,
     points: int = 21,
     signal: int | None = None,
-    network: Neurons = Neurons(activation=RAMP),
+    network: Neurons = _RAMPS,
 ) -> TwoGaussiansProblem:
-    """Letters of docs/theory/mean-field.md, section b; ramp neurons of which the first layer is trained, unless a network is given."""
+    """Letters of docs/theory/mean-field.md, section b; a given network is taken at width N."""
     return TwoGaussiansProblem(
         dimension=d,
         data=TwoGaussians(contrast=Delta, signal=signal),

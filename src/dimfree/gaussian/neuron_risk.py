@@ -79,6 +79,6 @@ def _coefficients(sigma: Activation, neuron: tuple[Array, Array, Array], terms: 
     return coefficients, jnp.vdot(w, values**2)
 
 
-def pair_seconds() -> float:
-    """Roughly what a pair of neurons costs, both classes together."""
-    return 1e-9 * 2 * _TERMS
+def risk_seconds(width: int) -> float:
+    """Roughly what the risk of a network costs."""
+    return 1e-4 * width + 8e-8 * width**2

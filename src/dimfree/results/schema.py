@@ -30,6 +30,11 @@ VARIABLES: dict[str, Variable] = {
         ("time", "replica", "time_"), "1", "response of the force on one sample to a shift of its preactivation"
     ),
     "train_loss": Variable(("time", "replica"), "1", "mean loss over the data set, without weight decay"),
+    "bias": Variable(("time", "replica", "unit"), "1", "offsets b of the neurons"),
+    "r1": Variable(
+        ("time", "replica", "unit"), "1", "norms of the first layer in the coordinates that tell classes apart"
+    ),
+    "r2": Variable(("time", "replica", "unit"), "1", "norms of the first layer in all other coordinates"),
     "train_accuracy": Variable(("time", "replica"), "1", "part of the data set that is classified correctly"),
 }
 

@@ -17,7 +17,7 @@ from dimfree.description import Cost, Description
 from dimfree.functions.model import block_steps
 from dimfree.functions.neuron_model import NeuronModel
 from dimfree.gaussian.draws import normals
-from dimfree.gaussian.neuron_risk import neuron_risk, pair_seconds
+from dimfree.gaussian.neuron_risk import neuron_risk, risk_seconds
 from dimfree.gaussian.neurons import NeuronStart, Seen, TwoGaussiansAccount, norms
 from dimfree.problem.gaussians import TwoGaussiansProblem
 from dimfree.simulate.walk import Walk
@@ -68,8 +68,8 @@ class NeuronSGD(TwoGaussiansAccount, Description):
         )
         per_sample = d * (1.5e-8 + 1.5e-10 * N) + 1.5e-8 * N + 1.5e-6
         if problem.training.inverse_temperature:
-            per_sample += 8e-9 * N * d
-        seen = len(problem.times) * R * N**2 * pair_seconds()
+            per_sample += 6.5e-9 * N * d
+        seen = len(problem.times) * R * risk_seconds(N)
         seconds = 4.0 + steps * problem.training.batch * R * per_sample + seen
         return Cost(seconds, steps, R * (8.0 * N * d + 200 * N) + 8.0 * 64 * N)
 
@@ -127,8 +127,8 @@ def walk_block(
         after = _learned(model, network, jnp.swapaxes(x, 0, 1), y, first_step + s, active - s)
         return _shaken(model, after, noise, model.step_size(first_step + s, s < active)), None
 
-    cut = (part.reshape(steps, model.batch, *part.shape[1:]) for part in (jnp.swapaxes(X, 0, 1), labels))
-    return jax.lax.scan(one, network, (jnp.arange(steps), *cut, draw_noise(noise_key, network, steps)))[0]
+    x, y = (part.reshape(steps, model.batch, *part.shape[1:]) for part in (jnp.swapaxes(X, 0, 1), labels))
+    return jax.lax.scan(one, network, (jnp.arange(steps), x, y, draw_noise(noise_key, network, steps)))[0]
 
 
 def draw_noise(key: Key[Array, ""], network: Network, steps: int) -> Network:
