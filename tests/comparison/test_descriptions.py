@@ -110,3 +110,19 @@ def test_agrees_with_real_sgd_at_one_declared_point(name, real_sgd):
     problem = AGREEMENT.replace(**{"run.replicas": 60})
     risk = record(problem, df.descriptions()[name], start_of(problem), jax.random.key(10))["risk"][-1].mean().item()
     assert abs(risk / real_sgd - 1) * 100 < AGREES_WITHIN[name]
+
+
+@pytest.mark.parametrize("name", ["neurons", "pde"])
+def test_accounts_of_two_gaussians_follow_the_protocol(name):
+    problem = df.TwoGaussiansProblem(
+        dimension=10, network=df.Neurons(width=20, activation="ramp"), run=df.Run(until=0.5, replicas=2, points=3)
+    )
+    one = df.descriptions()[name]
+    assert one.family == problem.family
+    data = record(problem, one, one.start(problem, jax.random.key(4)), jax.random.key(1))
+    assert {"risk", "r1"} <= set(data.data_vars)
+    assert all(data[name_].dims == VARIABLES[name_].dims for name_ in data.data_vars)
+    assert np.isfinite(data["risk"]).all()
+    again = record(problem, one, one.start(problem, jax.random.key(4)), jax.random.key(1))
+    np.testing.assert_array_equal(again["risk"], data["risk"])
+    assert one.cost(problem).seconds > 0

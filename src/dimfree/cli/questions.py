@@ -1,4 +1,4 @@
-"""Commands that answer one question about a problem: its regime, its exit times, its escape."""
+"""Commands that answer one question about a problem: its regime, its exit times, its complexity, its temperature."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from dimfree.cli.app import Json, Out, Overrides, ProblemFile, Quiet, Seed, app
-from dimfree.cli.shell import one_pass_problem, prepare, progress_over, say
+from dimfree.cli.shell import one_pass_problem, prepare, problem_of, progress_over, say
+from dimfree.errors import RefusalError
 
 
 @app.command()
@@ -64,3 +65,37 @@ def complexity(file: ProblemFile = None, change: Overrides = None, as_json: Json
 
     found = sample_complexity(problem)
     typer.echo(json.dumps(found._asdict(), indent=2) if as_json else found.summary())
+
+
+@app.command()
+def temperature(
+    file: ProblemFile = None,
+    change: Overrides = None,
+    window: Annotated[
+        float | None, typer.Option("--window", help="The last part of the run, in units of time.")
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=0, help="Pairs of simulated twins; 0 for theory alone.")] = 0,
+    seed: Seed = None,
+    out: Out = Path("dimfree-results"),
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say how hot SGD on a data set is: response against correlation in the last part of the run."""
+    from dimfree.problem import DataSetProblem
+
+    problem = DataSetProblem() if file is None and not change else problem_of(file, change, seed)
+    if not isinstance(problem, DataSetProblem):
+        raise RefusalError(
+            f"temperatures are about training on a data set, and this problem is training on {problem.family}; "
+            "set data.kind = 'two-clusters'."
+        )
+    prepare(out)
+    from dimfree.comparison.temperature import temperature as measure
+
+    found = measure(problem, window=window, seeds=seeds)
+    results, figure = found.save(out / "temperature.nc"), found.plot(out / "temperature.png")
+    if as_json:
+        typer.echo(json.dumps(found.to_dict() | {"results": str(results), "figure": str(figure)}, indent=2))
+    else:
+        typer.echo(found.summary())
+        say(f"figure:  {figure}\nresults: {results}", quiet)

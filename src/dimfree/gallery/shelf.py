@@ -29,6 +29,8 @@ _ENTRIES = {
     "gaussian-relu": "dimfree.gallery.gaussian_relu:GaussianReLU",
     "kappa-dichotomy": "dimfree.gallery.kappa_dichotomy:KappaDichotomy",
     "risk-vs-delta": "dimfree.gallery.risk_vs_delta:RiskVersusDelta",
+    "four-dynamics": "dimfree.gallery.four_dynamics:FourDynamics",
+    "dimension-free": "dimfree.gallery.dimension_free:DimensionFree",
     "noisy-sgd": "dimfree.gallery.noisy_sgd:NoisySGD",
     "truncated-relu": "dimfree.gallery.truncated_relu:TruncatedReLU",
 }

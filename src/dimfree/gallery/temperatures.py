@@ -188,7 +188,7 @@ class TemperaturePersistent(Entry[xr.Dataset]):
             against.plot(here["persistence"], here["total"], ":", color=colour, lw=1.2, label="largest lag")
             against.plot(_PERSISTENCE, _TABLE[float(fraction)], "x", color="black", ms=6, zorder=5)
             for tau, line in zip(_PERSISTENCE, ("-", "--", "-.", ":"), strict=True):
-                one = here.sel(persistence=tau)
+                one = here.sel(persistence=tau).isel(lag=slice(1, None))
                 label = f"$b$ = {fraction:g}, " + (f"$\\tau$ = {tau:g}" if tau else "vanilla")
                 plot.plot(one["Delta_C"], one["chi"], line, color=colour, lw=1.3, label=label)
         against.plot([], [], "x", color="black", ms=6, label="theory sheet")
@@ -196,7 +196,6 @@ class TemperaturePersistent(Entry[xr.Dataset]):
             xlabel=r"persistence time $\tau$ (0: vanilla)", ylabel=r"temperature $\Delta C/\chi$", ylim=(0, None)
         )
         plot.set(xlabel=r"correlation lost, $\Delta C$", ylabel=r"response $\chi$", xscale="log", yscale="log")
-        plot.set(xlim=(1e-5, None), ylim=(0.05, None))
         for axes in (against, plot):
             axes.legend(fontsize=7)
         figure.suptitle(self.title)

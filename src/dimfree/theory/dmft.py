@@ -12,12 +12,14 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from dimfree.description import Cost, DataSetDescription
+from dimfree.errors import DivergenceError, RefusalError
 from dimfree.functions.dataset_model import DataSetModel, dataset_model
 from dimfree.functions.loss import Square
 from dimfree.functions.multi_pass import MultiPassModel
 from dimfree.problem.dataset import DataSetProblem
 from dimfree.theory.dmft_paths import memory, solve_paths
 from dimfree.theory.dmft_square import solve
+from dimfree.theory.marchenko_pastur import require_stable
 
 _EXACT = ("two-clusters", "linear-teacher")
 
@@ -34,10 +36,10 @@ class DMFT(DataSetDescription):
     ensembles: int = 4
 
     def refuses(self, problem: DataSetProblem) -> str | None:
-        """The response of a path needs the second derivative of the loss."""
+        """The response of a path needs the second derivative of the loss; a rate that diverges is named with its limit."""
         letters = dataset_model(problem).letters
         if letters.task == "phase-retrieval" or letters.loss.smooth:
-            return None
+            return _unstable(letters)
         return (
             f"the {letters.loss.name} loss has no second derivative, which the response needs; "
             "set training.loss = 'smooth-hinge' and training.smoothing to a small width."
@@ -72,6 +74,19 @@ class DMFT(DataSetDescription):
 
     def _paths(self, steps: int) -> int:
         return max(self.paths, 4 * (steps + 4))
+
+
+def _unstable(letters: MultiPassModel) -> str | None:
+    """That the square loss diverges at this rate, where the limit is known."""
+    if not is_exact(letters):
+        return None
+    try:
+        require_stable(letters)
+    except RefusalError:  # the limit is not known
+        return None
+    except DivergenceError as failure:
+        return str(failure)
+    return None
 
 
 def is_exact(letters: MultiPassModel) -> bool:
