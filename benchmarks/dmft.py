@@ -21,8 +21,11 @@ def ratios(smoke: bool) -> dict[str, float]:
     """Four ensembles of 4000 paths over 40 seeds in dimension 1000, 80 steps; twice as many steps, by paths and exactly."""
     steps, paths, dimension, seeds = (5, 100, 40, 2) if smoke else (80, 4000, 1000, 40)
     logistic, key = letters("logistic"), jax.random.key(0)
+    solve_paths(logistic, 1, key, paths, 2)  # compiles
     short, long = (once(solve_paths, logistic, count, key, paths, 4) for count in (steps, 2 * steps))
-    simulated = once(simulate_dataset, logistic, dimension, list(range(steps + 1)), key, seeds)
+    asked = list(range(steps + 1))
+    simulate_dataset(logistic, dimension, asked, key, 1)  # compiles
+    simulated = once(simulate_dataset, logistic, dimension, asked, key, seeds)
     few, many = (exact_seconds(count) for count in ((10, 20) if smoke else (300, 600)))
     return {
         "dmft_over_simulation": short / simulated,
@@ -38,7 +41,7 @@ def letters(loss: str) -> MultiPassModel:
 
 
 def once(function: Callable[..., Any], *args: Any) -> float:
-    """CPU seconds of one call; it takes many, beside which compilation does not count."""
+    """CPU seconds of one call, which takes long enough for the clock."""
     started = time.process_time()
     function(*args)
     return time.process_time() - started

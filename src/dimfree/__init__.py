@@ -14,7 +14,9 @@ if "jax" in sys.modules:
 
 if TYPE_CHECKING:
     from dimfree.comparison.compare import Comparison, compare
+    from dimfree.comparison.couplings import couplings
     from dimfree.comparison.exits import exit_times
+    from dimfree.comparison.temperature import temperature
     from dimfree.description import Cost, Description
     from dimfree.errors import DimfreeError, DivergenceError, OutputError, ProblemError, RefusalError
     from dimfree.functions import activation, model
@@ -65,7 +67,9 @@ if TYPE_CHECKING:
 # Where each public name lives: imported on first use, so that `import dimfree` and `dimfree --help` stay fast.
 _HOMES = {
     "dimfree.comparison.compare": ("Comparison", "compare"),
+    "dimfree.comparison.couplings": ("couplings",),
     "dimfree.comparison.exits": ("exit_times",),
+    "dimfree.comparison.temperature": ("temperature",),
     "dimfree.description": ("Cost", "Description"),
     "dimfree.errors": ("DimfreeError", "DivergenceError", "OutputError", "ProblemError", "RefusalError"),
     "dimfree.functions": ("activation", "model"),
