@@ -142,7 +142,7 @@ def test_the_theory_of_another_alpha_fails(name, expected):
     [
         (MixtureVanilla(gradient="mean", fractions=(1.0, 0.5)), {1, 2}),  # the step is not slower
         (MixturePersistent(persistence=None, fractions=(0.3,)), {1, 2}),  # not persistent
-        (ThreeClustersEntry(overlap=0.0), {1, 2}),  # never leaves m = 0
+        (ThreeClustersEntry(steps=4), {1, 2}),  # stops too soon
         (SignRetrieval(persistence=None, early=10, sizes=(100, 400)), {0, 3, 4, 6}),  # vanilla in place of persistent
         (SignRetrieval(samples=6.0, dimension=300, steps=2500, early=10), {1, 2, 3, 4}),  # enough data for everyone
         (EffectiveTemperatureEntry(theory=MoreSamples()), {0, 2}),

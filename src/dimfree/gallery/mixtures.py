@@ -172,15 +172,15 @@ class ThreeClustersEntry(Mixture):
     fractions: tuple[float, ...] = (1.0, 0.5)
     dimension: int = 700
     seeds: int = 20
-    overlap: float = 0.3
+    steps: int = 50
 
     def problem(self, fraction: float) -> DataSetProblem:
-        """50 steps from an overlap of 0.3."""
+        """From an overlap of 0.3."""
         return DataSetProblem(
             data=ThreeClusters(samples=3.0, variance=0.05, door=0.7),
             training=MultiPass(learning_rate=0.2, batch_fraction=fraction),
-            start=AlignedStart(overlap=self.overlap),
-            run=Run(until=10.0, points=51, spacing="linear"),
+            start=AlignedStart(overlap=0.3),
+            run=Run(until=0.2 * self.steps, points=self.steps + 1, spacing="linear"),
         )
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
