@@ -154,7 +154,7 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path):
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=tmp_path)
     time.sleep(8)
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=200)
     assert process.returncode == 130, stderr
     assert stderr.strip() == "dimfree: interrupted; nothing was written."
     assert list(tmp_path.iterdir()) == []

@@ -22,7 +22,7 @@ def comparison():
 
 
 def test_every_description_runs_on_one_shared_start(comparison):
-    assert set(comparison.names) == set(df.descriptions())
+    assert set(comparison.names) == {name for name, one in df.descriptions().items() if one.family == SMALL.family}
     starts = [comparison.tree[name]["M"].values[0, 0] for name in comparison.names]
     for other in starts[1:]:
         np.testing.assert_allclose(other, starts[0], atol=1e-6)
@@ -51,8 +51,9 @@ def test_summary_and_verdict_name_every_description(comparison):
 
 
 def test_what_does_not_fit_is_left_out_and_says_how_many_steps():
-    plan = budget.plan(SMALL.replace(dimension=10**9, **{"run.until": 500.0}), df.descriptions().values(), 120.0)
-    assert [one.name for one in plan.chosen] == ["ode", "gradient-flow"]
+    ours = [one for one in df.descriptions().values() if one.family == SMALL.family]
+    plan = budget.plan(SMALL.replace(dimension=10**9, **{"run.until": 500.0}), ours, 120.0)
+    assert {one.name for one in ours} - {one.name for one in plan.chosen} == {"sgd", "chain"}
     reasons = {left.name: left.reason for left in plan.left_out}
     assert reasons["sgd"].startswith("it needs 1e+12 steps, about")
     assert reasons["chain"].startswith("it needs 1e+12 steps, about")

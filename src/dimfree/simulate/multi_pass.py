@@ -24,7 +24,7 @@ class MultiPassSGD(DataSetDescription):
         """Two products with the data matrix a step, and its draw."""
         d, replicas, steps = problem.dimension, problem.run.replicas, problem.steps(problem.run.until)
         entries = problem.data.samples * d**2
-        seconds = 3.0 + replicas * entries * (6e-9 + 2e-10 * steps)
+        seconds = 3.0 + replicas * entries * (6e-9 + 1.8e-10 * steps)
         return Cost(seconds, steps, dataset_memory(dataset_model(problem).letters, d, len(problem.times), replicas))
 
     def advance(
