@@ -11,12 +11,15 @@ from jaxtyping import Array, Float, Key
 from dimfree.functions.dataset_model import DataSetModel, dataset_model
 from dimfree.functions.model import Model
 from dimfree.functions.model import model as model_of
+from dimfree.functions.neuron_model import NeuronModel, neuron_model
 from dimfree.gaussian.moments import risk
+from dimfree.gaussian.neurons import NeuronStart, Seen, draw_neurons
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.particles import MOST_PAIRS
 from dimfree.gaussian.start import draw_start
 from dimfree.problem import Problem
 from dimfree.problem.dataset import DataSetProblem
+from dimfree.problem.gaussians import TwoGaussiansProblem
 from dimfree.problem.outline import Outline
 
 _AS_VECTORS = 50_000_000  # numbers; starts are drawn as weight vectors up to this size
@@ -145,6 +148,33 @@ class DataSetDescription(Description):
             f"{self.name} diverges before t = {time:.3g} with learning rate {eta:g}; "
             f"lower training.learning_rate (try {eta / 4:.2g})."
         )
+
+
+class TwoGaussiansDescription(Description):
+    """An account of neurons that learn to tell two centred Gaussians apart."""
+
+    family: ClassVar[str] = TwoGaussiansProblem.family
+
+    def too_large(self, problem: TwoGaussiansProblem) -> str | None:
+        """The cost says what does not fit."""
+        return None
+
+    def model(self, problem: TwoGaussiansProblem) -> NeuronModel:
+        """The letters of docs/theory/mean-field.md."""
+        return neuron_model(problem)
+
+    def start(self, problem: TwoGaussiansProblem, key: Key[Array, ""]) -> NeuronStart:
+        """A network drawn from the law of the start."""
+        return draw_neurons(problem, key)
+
+    def observe(self, model: NeuronModel, overlaps: Seen) -> dict[str, Any]:
+        """What `advance` returns are observables already."""
+        return vars(overlaps)
+
+    def divergence(self, model: NeuronModel, time: float) -> str:
+        """What to say when an observable stops being finite before `time`."""
+        gamma = float(model.time_step) * model.width * model.dimension
+        return f"the neurons diverge before t = {time:.3g}; lower training.learning_rate (try {gamma / 4:.2g})."
 
 
 def _risks(model: Model, overlaps: Overlaps) -> Float[Array, "t r"]:

@@ -28,21 +28,12 @@ from dimfree.results.store import save
 from dimfree.simulate.dataset import response, simulate_dataset
 from dimfree.simulate.multi_pass import MultiPassSGD
 from dimfree.theory.dmft import DMFT
-from dimfree.theory.effective_temperature import EffectiveTemperature, effective_temperature, stationary
+from dimfree.theory.effective_temperature import EffectiveTemperature, effective_temperature, slopes, stationary
 
 Values = Float64[np.ndarray, "..."]
 SLOPES = ("short", "long", "total", "fit")
 _DRIFT = 0.05  # of Delta C: more, and the run is called not stationary
 _LAGS = 10  # of the simulation, spread evenly over the response
-
-
-class Slopes(NamedTuple):
-    """Delta C over chi: first lag, second half of the response, largest lag, least squares through the origin."""
-
-    short: float
-    long: float
-    total: float
-    fit: float
 
 
 class Account(NamedTuple):
@@ -61,7 +52,9 @@ class Account(NamedTuple):
     def slope(self, which: str) -> tuple[float, float]:
         """One of the four temperatures, and its standard error over the samples; 0 for a single one."""
         pairs = zip(self.chi, self.Delta_C, strict=True)
-        each = np.array([getattr(_slopes(chi, Delta_C), which) for chi, Delta_C in pairs])
+        each = np.array(
+            [float(getattr(slopes(jnp.asarray(chi), jnp.asarray(Delta_C)), which)) for chi, Delta_C in pairs]
+        )
         return float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0
 
 
@@ -281,16 +274,6 @@ def _by_simulation(
         np.append(0.0, lags * problem.time_step),
         np.hstack([at_rest, chi[:, ::-1]]),
         np.hstack([at_rest, moved[:, ::-1]]),
-    )
-
-
-def _slopes(chi: Values, Delta_C: Values) -> Slopes:
-    half = int(np.argmax(chi >= chi[-1] / 2))
-    return Slopes(
-        short=float(Delta_C[1] / chi[1]),
-        long=float((Delta_C[-1] - Delta_C[half]) / (chi[-1] - chi[half])),
-        total=float(Delta_C[-1] / chi[-1]),
-        fit=float(Delta_C @ chi / (chi @ chi)),
     )
 
 

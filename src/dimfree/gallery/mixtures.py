@@ -5,6 +5,7 @@ then batches that persist. Three clusters at alpha = 3, Delta = 0.05 with the do
 gradient is summed over the batch, so that a batch of the part b of all samples descends about 1/b times more slowly.
 """
 
+from abc import abstractmethod
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -35,9 +36,9 @@ class Mixture(Entry[xr.DataTree]):
     dimension: eqx.AbstractVar[int]
     seeds: eqx.AbstractVar[int]
 
+    @abstractmethod
     def problem(self, fraction: float) -> DataSetProblem:
         """The problem of one batch fraction, without dimension and number of seeds."""
-        raise NotImplementedError
 
     def cases(self, full: bool) -> dict[str, Case]:
         """`full` has dimension 1000 and 40 seeds."""

@@ -1,13 +1,10 @@
-"""Starts of networks on two centred Gaussians, and what all accounts of their training share."""
-
-from typing import Any, ClassVar
+"""Starts of networks on two centred Gaussians, and what is observed of them."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from dimfree.functions.neuron_model import NeuronModel, neuron_model
 from dimfree.problem.gaussians import TwoGaussiansProblem
 
 
@@ -36,36 +33,14 @@ def norms(weights: Float[Array, "*r n d"], signal: int) -> tuple[Float[Array, "*
     return jnp.sqrt(jnp.sum(squares[..., :signal], axis=-1)), jnp.sqrt(jnp.sum(squares[..., signal:], axis=-1))
 
 
-class TwoGaussiansAccount(eqx.Module):
-    """The part of a description that does not depend on how the neurons are moved."""
-
-    family: ClassVar[str] = TwoGaussiansProblem.family
-
-    def too_large(self, problem: TwoGaussiansProblem) -> str | None:
-        """The cost says what does not fit."""
-        return None
-
-    def model(self, problem: TwoGaussiansProblem) -> NeuronModel:
-        """The letters of docs/theory/mean-field.md."""
-        return neuron_model(problem)
-
-    def start(self, problem: TwoGaussiansProblem, key: Key[Array, ""]) -> NeuronStart:
-        """Gaussian weights, and equal offsets and second layers."""
-        network, scale = problem.network, problem.start.scale
-        weights = scale * jax.random.normal(key, (network.width * problem.dimension,))
-        ones = jnp.ones(network.width)
-        return NeuronStart(
-            weights.reshape(network.width, problem.dimension),
-            network.bias_start * ones,
-            network.second_layer_start * ones,
-            scale,
-        )
-
-    def observe(self, model: NeuronModel, overlaps: Seen) -> dict[str, Any]:
-        """What `advance` returns are observables already."""
-        return vars(overlaps)
-
-    def divergence(self, model: NeuronModel, time: float) -> str:
-        """What to say when an observable stops being finite before `time`."""
-        gamma = float(model.time_step) * model.width * model.dimension
-        return f"the neurons diverge before t = {time:.3g}; lower training.learning_rate (try {gamma / 4:.2g})."
+def draw_neurons(problem: TwoGaussiansProblem, key: Key[Array, ""]) -> NeuronStart:
+    """Gaussian weights, and equal offsets and second layers."""
+    network, scale = problem.network, problem.start.scale
+    weights = scale * jax.random.normal(key, (network.width * problem.dimension,))
+    ones = jnp.ones(network.width)
+    return NeuronStart(
+        weights.reshape(network.width, problem.dimension),
+        network.bias_start * ones,
+        network.second_layer_start * ones,
+        scale,
+    )

@@ -11,6 +11,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from dimfree.errors import ProblemError
 from dimfree.functions import Activation, activation
 from dimfree.functions.ramps import DIP_RAMP, RAMP, TRUNCATED_RELU
 from dimfree.gaussian.radial import interaction, potential
@@ -104,7 +105,9 @@ def anisotropic_relu(inputs: Values) -> Values:
     pattern = r"a=([\d.]+)([+-][\d.]+)\(2u-1\), b=([\d.]+)([+-][\d.]+)\(2u-1\), r1=([\d.]+) sqrt.*r2=([\d.]+) sqrt"
     written = re.search(pattern, inputs["init"])
     if float(inputs["d"]) != inf or not written:
-        raise NotImplementedError(f"the start {inputs['init']!r} at d = {inputs['d']} is not one of this schema")
+        raise ProblemError(
+            f"the start {inputs['init']!r} at d = {inputs['d']} was given; the schema has linear starts of a and b at d = inf."
+        )
     a, a_slope, b, b_slope, r1, r2 = map(float, written.groups())
     n, ratio = inputs["n_particles"], inputs["gamma_s0_over_d"]
     u = 2 * (jnp.arange(n) + 0.5) / n - 1

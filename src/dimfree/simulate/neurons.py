@@ -13,14 +13,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Int, Key
 
-from dimfree.description import Cost, Description
-from dimfree.functions.model import block_steps
+from dimfree.description import Cost, TwoGaussiansDescription
 from dimfree.functions.neuron_model import NeuronModel
 from dimfree.gaussian.draws import normals
 from dimfree.gaussian.neuron_risk import neuron_risk, risk_seconds
-from dimfree.gaussian.neurons import NeuronStart, Seen, TwoGaussiansAccount, norms
+from dimfree.gaussian.neurons import NeuronStart, Seen, norms
 from dimfree.problem.gaussians import TwoGaussiansProblem
-from dimfree.simulate.walk import Walk
+from dimfree.simulate.walk import Walk, Walker
 
 
 class Network(eqx.Module):
@@ -48,7 +47,7 @@ class Progress(NamedTuple):
     a: Float[Array, "n r"]
 
 
-class NeuronSGD(TwoGaussiansAccount, Description):
+class NeuronSGD(TwoGaussiansDescription, Walker):
     """SGD on any of first layer, offsets and second layer; inputs drawn in float32, parameters in float64."""
 
     name: ClassVar[str] = "neurons"
@@ -56,7 +55,6 @@ class NeuronSGD(TwoGaussiansAccount, Description):
         "real one-pass SGD of neurons on two centred Gaussians, with noise and weight decay if asked for"
     )
     cites: ClassVar[tuple[str, ...]] = ("mei2018",)
-    stochastic: ClassVar[bool] = True
 
     def cost(self, problem: TwoGaussiansProblem) -> Cost:
         """Per sample: d draws, products with N weight vectors, N updates; per saved time all pairs, for the risk."""
@@ -73,10 +71,6 @@ class NeuronSGD(TwoGaussiansAccount, Description):
         seconds = 4.0 + steps * problem.training.batch * R * per_sample + seen
         return Cost(seconds, steps, R * (8.0 * N * d + 200 * N) + 8.0 * 64 * N)
 
-    def steps_per_block(self, model: NeuronModel) -> int:
-        """How many steps one block takes."""
-        return block_steps(model.batch)
-
     def begin(self, model: NeuronModel, start: NeuronStart, replicas: int, key: Key[Array, ""]) -> Walk[Network]:
         """Every replica starts from the same network."""
         N, R = model.width, replicas
@@ -87,28 +81,19 @@ class NeuronSGD(TwoGaussiansAccount, Description):
         )
         return Walk(network, jnp.zeros((), int), key)
 
-    def advance(
-        self, model: NeuronModel, state: Walk[Network], times: Float[Array, " t"]
-    ) -> tuple[Walk[Network], Seen]:
-        """Full blocks up to each time; what is seen is the beginning of the next one, whose start is kept."""
-        size = self.steps_per_block(model)
+    def walk_block(
+        self, model: NeuronModel, network: Network, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
+    ) -> Network:
+        """The network after the first `active` steps of a block."""
+        steps = self.steps_per_block(model)
+        return walk_steps(model, network, block * steps, steps, key, active)
 
-        def to_time(walk: Walk[Network], time: Array) -> tuple[Walk[Network], Seen]:
-            step = jnp.rint(time / model.time_step).astype(int)
-            target = step // size
-
-            def block(n: Array, networks: tuple[Network, Network]) -> tuple[Network, Network]:
-                key = jax.random.fold_in(walk.key, n)
-                after = walk_block(model, networks[1], n * size, size, key, step - n * size)
-                return networks[1], after
-
-            kept, seen = jax.lax.fori_loop(walk.block, target + 1, block, (walk.network, walk.network))
-            return Walk(kept, target, walk.key), observed(model, seen)
-
-        return jax.lax.scan(to_time, state, times)
+    def overlaps(self, model: NeuronModel, network: Network) -> Seen:
+        """What is observed of all replicas."""
+        return observed(model, network)
 
 
-def walk_block(
+def walk_steps(
     model: NeuronModel,
     network: Network,
     first_step: Int[Array, ""],

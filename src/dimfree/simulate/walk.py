@@ -9,8 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from dimfree.description import Description
-from dimfree.functions.model import Model, block_steps
-from dimfree.gaussian.overlaps import Overlaps
+from dimfree.functions.model import block_steps
 
 Weights = TypeVar("Weights")
 
@@ -28,25 +27,25 @@ class Walker(Description):
 
     stochastic = True
 
-    def steps_per_block(self, model: Model) -> int:
+    def steps_per_block(self, model: Any) -> int:
         """How many steps one block takes."""
         return block_steps(model.batch)
 
     @abstractmethod
     def walk_block(
-        self, model: Model, network: Any, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
+        self, model: Any, network: Any, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
     ) -> Any:
         """The network after the first `active` steps of a block."""
 
     @abstractmethod
-    def overlaps(self, model: Model, network: Any) -> Overlaps:
+    def overlaps(self, model: Any, network: Any) -> Any:
         """Overlaps with a leading replica axis."""
 
-    def advance(self, model: Model, state: Walk[Any], times: Float[Array, " t"]) -> tuple[Walk[Any], Overlaps]:
+    def advance(self, model: Any, state: Walk[Any], times: Float[Array, " t"]) -> tuple[Walk[Any], Any]:
         """Full blocks up to each time, then the beginning of the next one; times must not decrease."""
         size = self.steps_per_block(model)
 
-        def to_time(walk: Walk[Any], time: Array) -> tuple[Walk[Any], Overlaps]:
+        def to_time(walk: Walk[Any], time: Array) -> tuple[Walk[Any], Any]:
             step = jnp.rint(time / model.time_step).astype(int)
             target = step // size
 

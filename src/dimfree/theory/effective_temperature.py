@@ -16,6 +16,15 @@ from dimfree.theory.dmft_static import ridge
 from dimfree.theory.marchenko_pastur import noise_gain, require_stable, require_vanilla, spectrum
 
 
+class Slopes(NamedTuple):
+    """Temperatures at the first step, over the second half of the response, at the end point, and fitted."""
+
+    short: Float[Array, ""]
+    long: Float[Array, ""]
+    total: Float[Array, ""]
+    fit: Float[Array, ""]
+
+
 class EffectiveTemperature(NamedTuple):
     """chi and Delta C at lags 0 to `window` before the last time, and the slopes of Delta C against chi."""
 
@@ -51,10 +60,13 @@ def effective_temperature(
     lags = jnp.arange(window + 1)
     chi = jnp.append(0.0, eta * jnp.cumsum(R[last, last - 1 - lags[:-1]]))
     Delta_C = C[last, last] - C[last, last - lags]
+    return EffectiveTemperature(chi, Delta_C, *slopes(chi, Delta_C))
+
+
+def slopes(chi: Float[Array, " lag"], Delta_C: Float[Array, " lag"]) -> Slopes:
+    """Delta C over chi in four ways: where they differ, there is no single temperature."""
     half = jnp.argmax(chi >= chi[-1] / 2)
-    return EffectiveTemperature(
-        chi,
-        Delta_C,
+    return Slopes(
         short=Delta_C[1] / chi[1],
         long=(Delta_C[-1] - Delta_C[half]) / (chi[-1] - chi[half]),
         total=Delta_C[-1] / chi[-1],

@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
-from dimfree.description import Cost, Description
+from dimfree.description import Cost, TwoGaussiansDescription
 from dimfree.functions.neuron_model import NeuronModel, neuron_model
-from dimfree.gaussian.neurons import NeuronStart, Seen, TwoGaussiansAccount, norms
+from dimfree.gaussian.neurons import NeuronStart, Seen, norms
 from dimfree.problem.gaussians import TwoGaussiansProblem
 from dimfree.theory.anisotropic import Neurons, anisotropic
 from dimfree.theory.fixed_step import Field, clock, solve
@@ -53,7 +53,7 @@ class Trained(Field):
         return self.inner.projected(particles)
 
 
-class DistributionalDynamics(TwoGaussiansAccount, Description):
+class DistributionalDynamics(TwoGaussiansDescription):
     """Many neurons as a flow of their law; `own_start` begins with the network's neurons instead of the law of the start."""
 
     name: ClassVar[str] = "pde"
