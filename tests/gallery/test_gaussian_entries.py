@@ -11,8 +11,9 @@ from dimfree.gallery import shelf
 from dimfree.gallery.gaussian_histogram import GaussianHistogram
 from dimfree.gallery.gaussian_relu import GaussianReLU
 from dimfree.gallery.kappa_dichotomy import KappaDichotomy
-from dimfree.gallery.noisy_sgd import NoisySGD, linear_force, quadratic_force
+from dimfree.gallery.noisy_sgd import NoisySGD
 from dimfree.gallery.risk_vs_delta import RiskVersusDelta
+from dimfree.gallery.solvable_models import linear_force, quadratic_force
 from dimfree.gallery.truncated_relu import TruncatedReLU
 from dimfree.simulate.neurons import NeuronSGD
 from dimfree.theory.pde import DistributionalDynamics

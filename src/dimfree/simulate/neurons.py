@@ -66,7 +66,7 @@ class NeuronSGD(TwoGaussiansDescription, Walker):
         )
         per_sample = d * (1.5e-8 + 1.5e-10 * N) + 1.5e-8 * N + 1.5e-6
         if problem.training.inverse_temperature:
-            per_sample += 6.5e-9 * N * d
+            per_sample += 6.5e-9 * N * d / problem.training.batch  # noise is drawn once a step
         seen = len(problem.times) * R * risk_seconds(N)
         seconds = 4.0 + steps * problem.training.batch * R * per_sample + seen
         return Cost(seconds, steps, R * (8.0 * N * d + 200 * N) + 8.0 * 64 * N)
