@@ -68,7 +68,7 @@ def normalised_moments(sigma: Activation, Q: Float[Array, "..."], count: int) ->
 
 def _general_moments(sigma: Activation, Q: Array, count: int) -> Float[Array, "count ..."]:
     x, w = general_rule(sigma, Q)
-    values, table = w * sigma(jnp.sqrt(Q)[..., None] * x), _normalised_hermite(x, count)
+    values, table = w * sigma(jnp.sqrt(Q)[..., None] * x), normalised_hermite(x, count)
     if sigma.kinks:
         return jnp.sum(table * values, axis=-1)
     return jnp.moveaxis(values @ table.reshape(count, -1).T, -1, 0)
@@ -99,12 +99,12 @@ def _piecewise_linear_moments(sigma: PiecewiseLinear, Q: Array, count: int) -> F
     x = jnp.asarray(sigma.kinks) / scale[..., None]
     density = jnp.asarray(sigma.bends) * jnp.exp(-0.5 * x**2) / sqrt(2 * pi)
     n = np.arange(2.0, count).reshape(-1, *[1] * Q.ndim)
-    bent = jnp.sum(_normalised_hermite(x, count - 2) * density, axis=-1) * scale / np.sqrt(n * (n - 1))
+    bent = jnp.sum(normalised_hermite(x, count - 2) * density, axis=-1) * scale / np.sqrt(n * (n - 1))
     straight = jnp.moveaxis(hermite_moments(sigma, Q, 2), -1, 0)
     return jnp.concatenate([straight * jnp.stack([jnp.ones_like(Q), scale]), bent])
 
 
-def _normalised_hermite(x: Float[Array, "..."], count: int) -> Float[Array, "count ..."]:
+def normalised_hermite(x: Float[Array, "..."], count: int) -> Float[Array, "count ..."]:
     """He_n(x)/sqrt(n!) by recursion."""
 
     def step(pair: tuple[Array, Array], n: Array) -> tuple[tuple[Array, Array], Array]:

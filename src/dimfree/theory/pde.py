@@ -1,9 +1,9 @@
 """Distributional dynamics on two centred Gaussians as a description (docs/theory/mean-field.md, sections a to c).
 
 The limit of many neurons and small steps. The law of the neurons is a cloud of particles that starts from quantiles of the law of
-the start. Where only the first layer of sigma(<w, x>) is trained on isotropic data a particle is the norm r of a neuron and the
-equations are those of the dimension d of the problem, with noise if asked for. With offsets, second layer or a subspace it is
-(a, b, r1, r2) and d = inf: the error is of order 1/d. The risk is R/2, and the schedule acts as a clock.
+the start. The equations are those of the dimension d of the problem. Where only the first layer of sigma(<w, x>) is trained on
+isotropic data a particle is the norm r of a neuron, with noise if asked for. With offsets, second layer or a subspace it is
+(a, b, r1, r2). The risk is R/2, and the schedule acts as a clock.
 """
 
 from typing import Any, ClassVar, NamedTuple
@@ -58,7 +58,7 @@ class DistributionalDynamics(TwoGaussiansDescription):
 
     name: ClassVar[str] = "pde"
     summary: ClassVar[str] = (
-        "mean-field limit on two centred Gaussians: the law of the neurons, at the true d for norms alone, else at d = inf"
+        "mean-field limit on two centred Gaussians: the law of the neurons, at the dimension of the problem"
     )
     cites: ClassVar[tuple[str, ...]] = ("mei2018", "mei2019")
     chunk: ClassVar[int] = 1_000_000
@@ -119,8 +119,9 @@ def _radial(model: NeuronModel) -> RadialField:
 
 
 def _general(model: NeuronModel) -> tuple[Field, Neurons]:
-    """The field at d = inf, and what moves in it."""
-    field = anisotropic(model.activation, float(model.Delta), train_a=model.train_a, train_b=model.train_b)
+    """The field, and what moves in it."""
+    sizes = (float(model.signal), float(model.dimension - model.signal))
+    field = anisotropic(model.activation, float(model.Delta), sizes, train_a=model.train_a, train_b=model.train_b)
     trained = (model.train_a, model.train_b, model.train_w, model.train_w)
     return field, Neurons(*(jnp.full(1, 1.0 * on) for on in trained))
 
