@@ -14,7 +14,17 @@ from scipy import stats
 from dimfree.description import Description
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.gallery.two_gaussians import RISK, THEORY, TIME, deviation, draw_pair, means, risk, two_gaussians_problem
+from dimfree.gallery.two_gaussians import (
+    RISK,
+    THEORY,
+    TIME,
+    deviation,
+    draw_pair,
+    means,
+    risk,
+    smooth,
+    two_gaussians_problem,
+)
 from dimfree.simulate.neurons import NeuronSGD
 from dimfree.theory.pde import DistributionalDynamics
 
@@ -37,7 +47,7 @@ class GaussianHistogram(Entry[xr.DataTree]):
         """`full` has the width and the step of the documents, and twice the time."""
         N, eps, until = (800, 1e-6, 2 * _AT) if full else (self.width, self.eps, _AT)
         problem = two_gaussians_problem(40, N, 0.8, eps, 0.8, until, points=41 if full else 21)
-        return {"radial": Case(problem, (self.sgd, self.theory))}
+        return {"sgd": Case(problem, (self.sgd,)), "theory": Case(smooth(problem), (self.theory,))}
 
     def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
         """All norms along both."""
@@ -88,7 +98,7 @@ class GaussianHistogram(Entry[xr.DataTree]):
         return 1.5 * price(self.cases(full))
 
     def _pair(self, data: xr.DataTree) -> tuple[xr.Dataset, xr.Dataset]:
-        return data["radial/neurons"].to_dataset(), data[f"radial/{self.theory.name}"].to_dataset()
+        return data["sgd/neurons"].to_dataset(), data[f"theory/{self.theory.name}"].to_dataset()
 
 
 def _norms(run: xr.Dataset, t: float) -> np.ndarray:

@@ -28,6 +28,7 @@ _TABLE = {(0.2, 40): 0.3951, (0.2, 320): 0.3477, (0.2, inf): 0.3412, (0.5, 40): 
     (0.8, inf): 0.0,
 }
 _UNTIL = 50.0
+_FINE = tuple(n / 1000 for n in range(150, 851, 25))  # for smooth lines
 
 
 def smallest_risk(Delta: float, d: float) -> float:
@@ -39,7 +40,7 @@ class RiskVersusDelta(Entry[xr.DataTree]):
     """Global minima at three dimensions; PDE and SGD at d = 40."""
 
     name: ClassVar[str] = "risk-vs-delta"
-    title: ClassVar[str] = "Two Gaussians: risk after long times and global minimum against Delta"
+    title: ClassVar[str] = "Two Gaussians: risk after long times and global minimum against the contrast"
     cites: ClassVar[tuple[str, ...]] = ("mei2018",)
     theory: Description = DistributionalDynamics(particles=100)
     sgd: Description = NeuronSGD()
@@ -60,8 +61,8 @@ class RiskVersusDelta(Entry[xr.DataTree]):
         """Runs, and the table of global minima."""
         tree = run_cases(self.cases(full), watch)
         dimensions = (40.0, 320.0, inf)
-        values = [[self.minimum(Delta, d) for d in dimensions] for Delta in self.contrasts]
-        coordinates = {"contrast": list(self.contrasts), "d": list(dimensions)}
+        values = [[self.minimum(Delta, d) for d in dimensions] for Delta in _FINE]
+        coordinates = {"contrast": list(_FINE), "d": list(dimensions)}
         tree["minimum"] = xr.DataTree(xr.Dataset({"risk": (("contrast", "d"), np.array(values))}, coordinates))
         return tree
 
@@ -91,20 +92,21 @@ class RiskVersusDelta(Entry[xr.DataTree]):
         axes = figure.subplots()
         table = data["minimum"].to_dataset()["risk"]
         for d, line in ((40.0, "-"), (320.0, "--"), (inf, ":")):
-            values = table.sel(d=d).where(table.sel(d=d) > 1e-5)
-            axes.plot(table["contrast"], values, line, color="grey", label=f"global minimum, d = {d:g}")
+            label = "global minimum, d = " + (r"$\infty$" if d == inf else f"{d:g}")
+            axes.plot(table["contrast"], np.maximum(table.sel(d=d), 1e-9), line, color="grey", label=label)
         for name, marker, colour in ((self.theory.name, "s", "#d95f02"), ("neurons", "o", "black")):
             ends = [self._end(data, Delta, name) for Delta in self.contrasts]
-            time = float(data[f"{self.contrasts[0]:g}/{name}"].to_dataset()["time"][-1])
-            label = f"{'SGD' if name == 'neurons' else 'PDE'}, d = 40, t = {time:.3g}"
+            run = data[f"{self.contrasts[0]:g}/{name}"].to_dataset()
+            who = f"SGD, N = {run.sizes['unit']}" if name == "neurons" else "PDE"
+            label = f"{who}, d = 40, t = {float(run['time'][-1]):.3g}"
             axes.plot(self.contrasts, ends, marker, color=colour, mfc="white", label=label)
-        axes.set(yscale="log", xlabel=r"contrast $\Delta$", ylabel=RISK)
+        axes.set(yscale="log", ylim=(1.5e-4, 1), xlabel=r"contrast $\Delta$", ylabel=RISK)
         axes.legend(fontsize=8)
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
         """The sum over all runs, and the minima."""
-        return price(self.cases(full)) + 10.0
+        return price(self.cases(full)) + 20.0
 
     def _end(self, data: xr.DataTree, Delta: float, name: str) -> float:
         return float(risk(data[f"{Delta:g}/{name}"].to_dataset())[-1].mean())

@@ -21,7 +21,7 @@ from dimfree.theory.bounds import first_time_below
 from dimfree.theory.global_minimum import default_grid, global_minimum
 from dimfree.theory.radial import two_gaussians
 
-_DELTA, _KAPPA, _UNTIL = 0.8, 2.0, 40.0
+_DELTA, _KAPPA, _UNTIL = 0.8, 0.1, 16.0
 _INF = float("inf")
 
 
@@ -36,8 +36,8 @@ class TruncatedReLU(Entry[xr.DataTree]):
     sgd: Description = NeuronSGD()
     dimensions: tuple[int, ...] = (25, 50, 100, 200, 400)
     width: int = 100
-    eta: float = 0.03
-    rate: float = 0.5  # eps d
+    eta: float = 0.01
+    rate: float = 0.1  # eps d
     scaled: bool = True  # otherwise eps is that of the smallest dimension everywhere
 
     def step(self, d: int) -> float:
@@ -88,7 +88,7 @@ class TruncatedReLU(Entry[xr.DataTree]):
             run, smallest = self._run(data, name), data[name].attrs["inf_R"]
             risks.plot(run["time"], risk(run).mean(axis=1) - smallest, color=f"C{n}", lw=1.2, label=f"d = {d[n]:.0f}")
         risks.axhline(self.eta, color="grey", ls=":", label=rf"$\eta$ = {self.eta:g}")
-        risks.set(xlabel=TIME, ylabel=f"{RISK} minus inf $R$", ylim=(0, None))
+        risks.set(xlabel=TIME, ylabel=f"{RISK} minus inf $R$", yscale="log")
         risks.legend()
         for axes, values, label in ((reached, times, "time $T$"), (needed, samples, r"samples $n = T/\varepsilon$")):
             mean = values.mean(axis=1)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -9,6 +10,7 @@ from matplotlib.axes import Axes
 from dimfree.problem import GaussianStart, Run
 from dimfree.problem.activation import PiecewiseLinear
 from dimfree.problem.gaussians import RAMP, Neurons, NoisyOnePass, TwoGaussians, TwoGaussiansProblem
+from dimfree.theory.radial import RadialField
 
 DIP_RAMP = PiecewiseLinear(knots=(0.0, 0.5, 1.5), values=(-2.5, -4.0, 7.5))
 TRUNCATED_RELU = PiecewiseLinear(knots=(0.0, 1.0), values=(0.0, 1.0))
@@ -42,9 +44,19 @@ def two_gaussians_problem(
     )
 
 
+def smooth(problem: TwoGaussiansProblem) -> TwoGaussiansProblem:
+    """The same run from the same start, with so many saved times that the curve of a theory looks like one."""
+    return problem.replace(**{"run.points": 10 * (problem.run.points - 1) + 1})
+
+
 def risk(run: xr.Dataset) -> Any:
     """R = E(y - f)² of the documents, twice the canonical risk, at (time, replica)."""
     return 2 * run["risk"].values
+
+
+def risk_at_random_directions(run: xr.Dataset, field: RadialField) -> Any:
+    """R of many neurons with the norms of the run and random directions, at (time, replica)."""
+    return np.array([[float(field.terms(jnp.asarray(norms))[1]) for norms in now] for now in run["r1"].values])
 
 
 def means(run: xr.Dataset, letter: str) -> Any:
@@ -54,7 +66,8 @@ def means(run: xr.Dataset, letter: str) -> Any:
 
 def deviation(sgd: xr.Dataset, theory: xr.Dataset, letter: str) -> float:
     """The largest distance over time of the mean over neurons and replicas from that of the theory."""
-    return float(np.abs(means(sgd, letter).mean(axis=1) - means(theory, letter)[:, 0]).max())
+    beside = theory.sel(time=sgd["time"], method="nearest")
+    return float(np.abs(means(sgd, letter).mean(axis=1) - means(beside, letter)[:, 0]).max())
 
 
 def draw_pair(
