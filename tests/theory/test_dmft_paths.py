@@ -10,9 +10,8 @@ from dimfree.errors import DivergenceError, ProblemError, RefusalError
 from dimfree.functions.loss import loss
 from dimfree.functions.multi_pass import multi_pass_model
 from dimfree.simulate.dataset import simulate_dataset
-from dimfree.theory import dmft_paths, dmft_square
+from dimfree.theory import dmft_response, dmft_square
 from dimfree.theory.dmft_paths import mean_and_error, memory, solve_paths
-from dimfree.theory.dmft_rows import NoiseFactor
 
 KEY = jax.random.key(11)
 MIXTURE = {"task": "two-clusters", "alpha": 2.0, "Delta": 0.5, "eta": 0.2}
@@ -41,10 +40,45 @@ def largest_z(values, expected, error_of_expected=0.0, floor=1e-6):
     ids=["clusters", "langevin", "noisy-teacher-on-the-sphere"],
 )
 def test_full_batch_with_the_square_loss_has_no_sampling_error(numbers):
-    exact, paths = dmft_square.solve(model(**numbers), 30), solve_paths(model(**numbers), 30, KEY, 500, 2)
-    for name in ("m", "C", "R", "K", "M", "train_loss", "generalisation_error"):
-        for ensemble in getattr(paths, name):
-            np.testing.assert_allclose(ensemble, getattr(exact, name), rtol=0, atol=1e-7, err_msg=name)
+    """Responses are kept in float32; without them all digits are there."""
+    exact = dmft_square.solve(model(**numbers), 30)
+    for responses, tolerance in ((True, 1e-7), (False, 1e-11)):
+        paths = solve_paths(model(**numbers), 30, KEY, 500, 2, responses)
+        for name in ("m", "C", "M", "train_loss", "generalisation_error", *(("R", "K") if responses else ())):
+            for ensemble in getattr(paths, name):
+                np.testing.assert_allclose(ensemble, getattr(exact, name), rtol=0, atol=tolerance, err_msg=name)
+
+
+def test_long_smooth_trajectories_do_no_harm():
+    """Kernels of gradient descent are singular to all digits; 300 steps come to rest at the static limit."""
+    numbers = {**RIDGE, "eta": 0.5}
+    exact, paths = dmft_square.solve(model(**numbers), 300), solve_paths(model(**numbers), 300, KEY, 1300, 2, False)
+    np.testing.assert_allclose(paths.C, np.broadcast_to(exact.C, paths.C.shape), rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "numbers", [{**RIDGE, "b": 0.3}, {**RIDGE, "b": 0.3, "tau": 2.0}], ids=["vanilla", "persistent"]
+)
+def test_without_responses_the_square_loss_still_matches(numbers):
+    """The floor is the bias of order T/P, below 1e-3 here."""
+    exact, paths = dmft_square.solve(model(**numbers), 30), solve_paths(model(**numbers), 30, KEY, 4000, 32, False)
+    assert paths.R is None
+    assert paths.K is None
+    for name in ("m", "C", "M", "train_loss", "generalisation_error"):
+        assert largest_z(getattr(paths, name), getattr(exact, name), floor=1e-3) < LARGEST_Z, name
+
+
+@pytest.mark.slow
+def test_the_error_of_long_runs_falls_with_the_number_of_paths():
+    """Without responses every step uses up two directions of the space of paths: a bias of order T/P."""
+    letters = model(**RIDGE, b=0.3, tau=2.0)
+    exact, bias = dmft_square.solve(letters, 300).train_loss[-1], []
+    for paths in (2000, 16_000):
+        mean, error = mean_and_error(solve_paths(letters, 300, KEY, paths, 12, False).train_loss[:, -1])
+        bias.append(abs(mean - exact))
+        assert error < 0.15 * bias[0]
+    assert bias[1] < bias[0] / 4
+    assert bias[1] < 0.01 * exact
 
 
 @pytest.mark.parametrize(
@@ -112,21 +146,21 @@ def test_the_logistic_loss_matches_recorded_ensembles(b, tau):
 
 def test_a_response_without_the_curvature_of_its_cause_is_noticed(monkeypatch):
     """K(t,s) contains the curvature at t and at s (section 2.1)."""
-    right, band = dmft_paths._Response.row, dmft_paths._BAND
+    right, band = dmft_response.Response._row, dmft_response.BAND
 
     def wrong(self, t, kernel, slope):
         K = right(self, t, kernel, slope)
         self.bands[-1][t % band, t % band] = slope != 0
         return K
 
-    monkeypatch.setattr(dmft_paths._Response, "row", wrong)
+    monkeypatch.setattr(dmft_response.Response, "_row", wrong)
     assert worst_against_recorded(0.3, 0.0) > 2 * LARGEST_Z
 
 
-def against_simulation(m, steps, dimension, seeds, paths, ensembles):
+def against_simulation(m, steps, dimension, seeds, paths, ensembles, responses=True):
     """The largest deviation of every observable, in combined standard errors."""
     theory, seen = (
-        solve_paths(m, steps, KEY, paths, ensembles),
+        solve_paths(m, steps, KEY, paths, ensembles, responses),
         simulate_dataset(m, dimension, range(steps + 1), KEY, seeds),
     )
     z = {}
@@ -167,6 +201,14 @@ def test_the_logistic_loss_matches_simulation(b, tau):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("b", "tau"), [(1.0, 0.0), (0.3, 0.0), (0.3, 5 / 3)])
+def test_the_hinge_loss_needs_no_smoothing_without_responses(b, tau):
+    m = model("hinge", **MIXTURE, b=b, tau=tau, lambda_=0.1)
+    z = against_simulation(m, 40, 1000, 40, 8000, 12, responses=False)
+    assert max(z.values()) < 3.5, z
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("b", "tau"), [(1.0, 0.0), (0.5, 0.5)])
 def test_phase_retrieval_on_the_sphere_matches_simulation(b, tau):
     start = {"m0": 0.4, "c0": 0.84, "spherical": True}
@@ -174,18 +216,6 @@ def test_phase_retrieval_on_the_sphere_matches_simulation(b, tau):
         model(task="phase-retrieval", alpha=4.0, eta=0.02, b=b, tau=tau, **start), 40, 1500, 24, 4000, 12
     )
     assert max(z[name] for name in ("m", "train_loss", "generalisation_error")) < 3.5, z
-
-
-@pytest.mark.parametrize("floor", [0.0, 0.3])
-def test_the_noise_has_the_covariance_of_the_forces(floor):
-    """Smooth in time, as in gradient descent: a covariance that is singular to all digits."""
-    rates = np.random.default_rng(0).exponential(size=100)
-    f, factor, L = np.exp(-0.05 * np.arange(60)[:, None] * rates), NoiseFactor(60, 100, floor), np.zeros((60, 60))
-    for t in range(60):
-        earlier, new = factor.row(t, f[t])
-        L[t, : earlier.size], L[t, earlier.size] = earlier, new
-    assert factor.rank < 25 if floor == 0 else factor.rank == 60
-    np.testing.assert_allclose(L @ L.T, f @ f.T / 100 + floor * np.eye(60), atol=1e-14)
 
 
 def test_equal_keys_give_equal_numbers_and_ensembles_differ():
@@ -214,8 +244,11 @@ def test_bad_requests_are_answered_in_one_sentence():
         solve_paths(m, 5, KEY, 200, 1)
     with pytest.raises(ProblemError, match="30 paths are too few for 5 steps; use at least 36"):
         solve_paths(m, 5, KEY, 30, 2)
-    assert 5e7 < memory(m, 80, 4000, 4) < 1e8
-    with pytest.raises(RefusalError, match=r"GB of memory where the machine has .* use fewer paths or fewer steps"):
+    assert 5e7 < memory(80, 4000, 4) < 1e8
+    assert memory(80, 4000, 4, responses=False) < 1e7
+    with pytest.raises(
+        RefusalError, match=r"GB of memory where the machine has .* fewer steps, or leave out the responses"
+    ):
         solve_paths(m, 5000, KEY, 400_000, 4)
     with pytest.raises(RefusalError, match="hinge loss has no second derivative"):
         solve_paths(model("hinge", **MIXTURE), 5, KEY, 200, 2)

@@ -195,7 +195,7 @@ def temperature(
         )
     if seeds == 1:
         raise ProblemError("one seed gives no error bar; ask for at least 2 seeds, or for 0 to simulate nothing.")
-    theory = theory or DMFT()
+    theory = theory or DMFT(responses=True)
     _afford(problem, theory, seeds, budget)
     closed, reason = _closed_form(letters, width)
     by_theory, drift = _by_theory(problem, theory, steps, width)

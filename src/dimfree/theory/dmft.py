@@ -1,8 +1,8 @@
 """Dynamical mean-field theory of multi-pass SGD as a description (docs/theory/dmft.md).
 
 With the square loss and two clusters or a linear teacher every average closes and the solution is exact (section 4); all
-other smooth losses are solved with paths (section 3), whose replicas are independent ensembles: the spread between them
-is the error bar.
+other losses are solved with paths (section 3), whose replicas are independent ensembles: the spread between them is the
+error bar. Responses R and K cost more than all the rest.
 """
 
 from typing import Any, ClassVar
@@ -17,11 +17,12 @@ from dimfree.functions.dataset_model import DataSetModel, dataset_model
 from dimfree.functions.loss import Square
 from dimfree.functions.multi_pass import MultiPassModel
 from dimfree.problem.dataset import DataSetProblem
-from dimfree.theory.dmft_paths import memory, solve_paths
+from dimfree.theory.dmft_paths import fewest_paths, memory, solve_paths
 from dimfree.theory.dmft_square import solve
 from dimfree.theory.marchenko_pastur import require_stable
 
 _EXACT = ("two-clusters", "linear-teacher")
+_WITH_RESPONSES = 200  # steps; beyond, the derivative process takes too long to be worth it (section 3.5)
 
 
 class DMFT(DataSetDescription):
@@ -34,11 +35,12 @@ class DMFT(DataSetDescription):
     cites: ClassVar[tuple[str, ...]] = ("mignacco2020", "gerbelot2024")
     paths: int = 4000
     ensembles: int = 4
+    responses: bool | None = None  # R and K; None: for smooth losses, up to 200 steps
 
     def refuses(self, problem: DataSetProblem) -> str | None:
         """The response of a path needs the second derivative of the loss; a rate that diverges is named with its limit."""
         letters = dataset_model(problem).letters
-        if letters.task == "phase-retrieval" or letters.loss.smooth:
+        if not self.responses or _is_smooth(letters):
             return _unstable(letters)
         return (
             f"the {letters.loss.name} loss has no second derivative, which the response needs; "
@@ -46,13 +48,13 @@ class DMFT(DataSetDescription):
         )
 
     def cost(self, problem: DataSetProblem) -> Cost:
-        """Cubic in the number of steps."""
+        """Cubic in the number of steps, quadratic without responses."""
         letters, T = dataset_model(problem).letters, problem.steps(problem.run.until)
         if is_exact(letters):
             return Cost(2.0 + 5e-9 * T**3, T, 1e8 + 8.0 * 30 * T**2)
-        paths = self._paths(T)
-        seconds = 2.0 + self.ensembles * paths * (1.2e-10 * T**3 + 1e-8 * T**2)
-        return Cost(seconds, T, memory(letters, T, paths, self.ensembles))
+        paths, responses = self._paths(T), self._with_responses(letters, T)
+        each = 1e-8 * T**2 + (1.2e-10 * T**3 if responses else 0.0)
+        return Cost(2.0 + self.ensembles * paths * each, T, memory(T, paths, self.ensembles, responses))
 
     def advance(
         self, model: DataSetModel, state: tuple[int, Key[Array, ""]], times: Float[Array, " t"]
@@ -64,16 +66,23 @@ class DMFT(DataSetDescription):
         if is_exact(letters):
             solution = {name: np.asarray(values)[None] for name, values in solve(letters, steps)._asdict().items()}
         else:
-            solution = solve_paths(letters, steps, key, self._paths(steps), self.ensembles)._asdict()
+            responses = self._with_responses(letters, steps)
+            solution = solve_paths(letters, steps, key, self._paths(steps), self.ensembles, responses)._asdict()
         one_time: dict[str, Any] = {name: solution[name][:, at].T for name in ("m", "train_loss")}
         one_time["risk"] = solution["generalisation_error"][:, at].T
         if letters.has_classes and "train_accuracy" in solution:  # the exact closure has no paths to count
             one_time["train_accuracy"] = solution["train_accuracy"][:, at].T
-        two_time = {name: np.swapaxes(solution[name][:, at][:, :, at], 0, 1) for name in ("C", "R", "K")}
+        known = [name for name in ("C", "R", "K") if solution[name] is not None]
+        two_time = {name: np.swapaxes(solution[name][:, at][:, :, at], 0, 1) for name in known}
         return state, {name: jnp.asarray(values) for name, values in (one_time | two_time).items()}
 
     def _paths(self, steps: int) -> int:
-        return max(self.paths, 4 * (steps + 4))
+        return max(self.paths, fewest_paths(steps))
+
+    def _with_responses(self, letters: MultiPassModel, steps: int) -> bool:
+        if self.responses is None:
+            return steps <= _WITH_RESPONSES and _is_smooth(letters)
+        return self.responses
 
 
 def _unstable(letters: MultiPassModel) -> str | None:
@@ -87,6 +96,10 @@ def _unstable(letters: MultiPassModel) -> str | None:
     except DivergenceError as failure:
         return str(failure)
     return None
+
+
+def _is_smooth(letters: MultiPassModel) -> bool:
+    return letters.loss.smooth or letters.task == "phase-retrieval"
 
 
 def is_exact(letters: MultiPassModel) -> bool:

@@ -1,0 +1,57 @@
+"""An orthonormal basis of functions of the path, grown row by row (docs/theory/dmft.md, section 3.5).
+
+Everything that a path is made of lies in its span, so that averages of products are products of coordinates: exactly so,
+whatever the number of paths.
+"""
+
+import numpy as np
+from jaxtyping import Float64
+
+_DROP = 1e-10  # what is smaller, relative to the whole, is rounding
+_AGAIN = 0.1  # a rest smaller than this has lost digits to cancellation: project once more
+
+
+class Basis:
+    """Rows with <row_i row_j> = delta_ij, where < > is the mean over the paths; row 0 is the constant 1."""
+
+    def __init__(self, most: int, paths: int) -> None:
+        self._rows: Float64[np.ndarray, "most P"] = np.empty((most, paths))
+        self._rows[0] = 1.0
+        self.size, self.most, self.paths = 1, most, paths
+
+    def combine(self, coordinates: Float64[np.ndarray, " size"]) -> Float64[np.ndarray, " P"]:
+        """The function with these coordinates."""
+        return coordinates @ self._rows[: self.size]
+
+    def split(self, function: Float64[np.ndarray, " P"]) -> tuple[Float64[np.ndarray, " size"], np.ndarray, float]:
+        """Its coordinates, and the direction and the norm of its rest, which is zero where the rest is rounding."""
+        known, rest = self._rows[: self.size], function
+        whole = norm = _norm(function)
+        coordinates = np.zeros(self.size)
+        for _ in range(2):
+            before, along = norm, known @ rest / self.paths
+            coordinates, rest = coordinates + along, rest - along @ known
+            norm = _norm(rest)
+            if norm > _AGAIN * before:
+                break
+        if not norm > _DROP * whole:
+            return coordinates, rest, 0.0
+        return coordinates, rest / norm, norm
+
+    def row(self, number: int) -> Float64[np.ndarray, " P"]:
+        """One of the functions."""
+        return self._rows[number]
+
+    def add(self, direction: Float64[np.ndarray, " P"]) -> int:
+        """A new row, orthogonal to all others; returns its number."""
+        self._rows[self.size] = direction
+        self.size += 1
+        return self.size - 1
+
+    def normal(self, rng: np.random.Generator) -> int:
+        """A new row of standard normals, independent of all others; returns its number."""
+        return self.add(self.split(rng.standard_normal(self.paths))[1])
+
+
+def _norm(function: Float64[np.ndarray, " P"]) -> float:
+    return float(np.sqrt(function @ function / function.size))
