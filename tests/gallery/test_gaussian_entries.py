@@ -110,7 +110,7 @@ def test_claims_hold_and_the_figure_is_drawn(name):
         (GaussianReLU(theory=Frozen(own_start=True)), {0, 1, 2, 3, 4, 5, 6, 7}),
         (KappaDichotomy(scales=(0.4, 0.1)), {0, 1, 2}),
         (RiskVersusDelta(minimum=lambda Delta, d: 0.0), {0, 1}),
-        (NoisySGD(heat=2.0, neurons=4000), {1, 2, 3}),
+        (NoisySGD(heat=2.0, neurons=4000), {1, 2, 3, 5, 6}),
         (NoisySGD(linear=lambda theta: -theta, neurons=4000), {0}),
         (TruncatedReLU(rate=2.0, dimensions=(25, 50)), {0}),
     ],

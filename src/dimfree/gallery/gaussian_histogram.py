@@ -38,7 +38,7 @@ class GaussianHistogram(Entry[xr.DataTree]):
     name: ClassVar[str] = "gaussian-histogram"
     title: ClassVar[str] = "Two Gaussians: the norms of the neurons of SGD follow the distributional dynamics"
     cites: ClassVar[tuple[str, ...]] = ("mei2018",)
-    theory: Description = DistributionalDynamics()
+    theory: Description = DistributionalDynamics(particles=2000)  # one in a hundred shows where some neurons sink to 0
     sgd: Description = NeuronSGD()
     width: int = 400
     eps: float = 2e-5
@@ -78,11 +78,12 @@ class GaussianHistogram(Entry[xr.DataTree]):
         for n, t in enumerate(_SNAPSHOTS):
             axes = figure.add_subplot(grid[0, n])
             norms, particles = _norms(sgd, t), np.sort(_norms(theory, t))
-            axes.hist(norms, 30, density=True, color="grey", alpha=0.5, label=f"SGD, {norms.size} neurons")
+            axes.hist(norms, 24, density=True, color="grey", alpha=0.5, label=f"SGD, {norms.size} neurons")
             middle, density = _density(particles)
             axes.plot(middle, density, color=THEORY, lw=1.5, label="PDE")
             axes.set(title=f"$t$ = {t:g}", xlabel="norm $r = |w|$")
         figure.axes[0].set_ylabel("density")
+        figure.axes[0].margins(y=0.3)  # room for the legend
         figure.axes[0].legend(loc="upper left", fontsize=7)
         for axes, value, label in (
             (figure.add_subplot(grid[1, :2]), risk, RISK),

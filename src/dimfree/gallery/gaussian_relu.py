@@ -1,4 +1,4 @@
-"""Anisotropic Gaussians and ReLU neurons a (<w, x> + b)_+: means of a, b, r1, r2 of SGD beside the equations at d = inf.
+"""Anisotropic Gaussians and ReLU neurons a (<w, x> + b)_+: means of a, b, r1, r2 of SGD beside the PDE.
 
 docs/theory/mean-field.md, section b. The theory starts from the network's own neurons. What remains is of the order of eps d:
 the noise of the steps makes r2, in which there is no signal, too large by half of it.
@@ -34,7 +34,7 @@ class GaussianReLU(Entry[xr.DataTree]):
     """SGD at two steps, and the theory."""
 
     name: ClassVar[str] = "gaussian-relu"
-    title: ClassVar[str] = "Anisotropic Gaussians, ReLU neurons: SGD and the equations at infinite dimension"
+    title: ClassVar[str] = "Anisotropic Gaussians, ReLU neurons: SGD and the distributional dynamics"
     cites: ClassVar[tuple[str, ...]] = ("mei2018",)
     theory: Description = DistributionalDynamics(own_start=True)
     sgd: Description = NeuronSGD()
