@@ -5,8 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dimfree.gaussian.neurons import norms
 from dimfree.problem import GaussianStart, Neurons, NoisyOnePass, Problem, TwoGaussians, TwoGaussiansProblem
 from dimfree.simulate.neurons import NeuronSGD
+from dimfree.theory import anisotropic
+from dimfree.theory.fixed_step import solve
 from dimfree.theory.pde import DistributionalDynamics
 from dimfree.theory.solvable import linear_law
 
@@ -43,6 +46,28 @@ def test_follows_real_sgd():
     assert np.abs(means(real) - means(limit)).max() < 0.01
     assert np.abs(real["risk"] - limit["risk"]).max() < 0.01
     assert means(limit)[2, -1] - means(limit)[2, 0] > 0.6, "the neurons must move"
+
+
+@pytest.mark.slow
+def test_finite_dimension_is_what_sgd_feels():
+    """20 dimensions of which 6 tell: the equations at d = inf are wrong, those at d are not."""
+    every = ("first-layer", "bias", "second-layer")
+    problem = TwoGaussiansProblem(
+        dimension=20,
+        data=TwoGaussians(contrast=0.8, signal=6),
+        network=Neurons(width=400, trained=every),
+        training=NoisyOnePass(learning_rate=0.32),  # eps = 4e-5
+    )
+    times, one = np.linspace(0, 2, 5), DistributionalDynamics(own_start=True)
+    real, limit = means(seen(NeuronSGD(), problem, times)), means(seen(one, problem, times))
+    start = one.start(problem, jax.random.key(0))
+    neurons = anisotropic.Neurons(start.a, start.bias, *norms(start.weights, 6))
+    activation = one.model(problem).activation
+    run = solve(anisotropic.anisotropic(activation, 0.8, train_a=True, train_b=True), neurons, jnp.asarray(times))
+    infinite = np.stack([getattr(run.particles, letter).mean(axis=1) for letter in ("a", "b", "r1", "r2")])
+    off, off_infinite = (np.abs(real - other).max(axis=1) for other in (limit, infinite))
+    assert (off < [0.02, 0.008, 0.01, 0.006]).all(), off
+    assert (off_infinite > 5 * off).all(), (off, off_infinite)
 
 
 @pytest.mark.parametrize(

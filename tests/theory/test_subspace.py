@@ -67,6 +67,69 @@ def test_velocity_is_the_gradient_of_the_risk(d):
         np.testing.assert_allclose(-(up - down) / h, getattr(velocity, letter)[place], rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["hard-tanh", "erf"])
+def test_finite_risk_is_that_of_data(name):
+    """Inputs and weights in d = 5 dimensions: (y - f)(y - f') with directions of their own has the risk as its mean."""
+    rng, d, neurons, samples, copies = np.random.default_rng(4), 5, some_neurons(3, 2, 5), 20_000, 40
+    sigma, labels = df.activation(name), lambda z: jnp.tanh(z[:, 0]) + 0.5 * z[:, 1]
+    x = rng.normal(size=(samples, d))
+    y = np.asarray(labels(jnp.asarray(x[:, :2])))
+    fs = []
+    for _ in range(2):
+        n = rng.normal(size=(copies, 3, samples, d - 2))
+        n /= np.linalg.norm(n, axis=-1, keepdims=True)
+        rest = np.asarray(neurons.r)[:, None] * np.einsum("cnsd,sd->cns", n, x[:, 2:])
+        value = np.asarray(sigma(jnp.asarray(rest) + neurons.s @ x[:, :2].T))
+        fs.append(np.mean(np.asarray(neurons.a)[:, None] * value.mean(axis=0), axis=0))
+    sample = (y - fs[0]) * (y - fs[1])
+    exact = float(subspace(sigma, labels, 2, d=float(d)).terms(neurons)[1])
+    assert abs(sample.mean() - exact) < 4 * sample.std() / np.sqrt(samples)
+
+
+def test_tends_to_its_limit_like_one_over_d():
+    labels, neurons = lambda z: jnp.tanh(z[:, 0]), some_neurons(6, 1)
+    run = lambda d: subspace(df.activation("relu"), labels, 1, d=d, breaks=(0.0,)).terms(neurons)  # noqa: E731
+    velocity, risk = run(inf)
+    gaps = []
+    for d in (81.0, 641.0):
+        moved, higher = run(d)
+        gaps.append(
+            [higher - risk, *(jnp.linalg.norm(getattr(moved, x) - getattr(velocity, x)) for x in ("a", "s", "r"))]
+        )
+    assert gaps[1][0] > 0, "what the norm of the rest tells is noise"
+    np.testing.assert_allclose(np.log(np.divide(*gaps)) / np.log(8), 1.0, atol=0.03)
+
+
+@pytest.mark.slow
+def test_finite_dimension_is_what_sgd_feels():
+    """Batches of 32, 500 neurons, d = 4: the equations at d = inf are far off, those at d are not."""
+    d, n, batch, eps, steps = 4, 500, 32, 2e-3, 1500
+    rng, sigma = np.random.default_rng(7), df.activation("relu")
+    a, w = jnp.ones(n), jnp.asarray(rng.normal(size=(n, d)))
+
+    def step(state, key):
+        a, w = state
+        x = jax.random.normal(key, (batch, d))
+        at = x @ w.T
+        error = (x[:, 0] - sigma(at) @ a / n) / batch
+        return (
+            a + eps * error @ sigma(at),
+            w + eps * a[:, None] * ((error[:, None] * sigma.derivative(at)).T @ x),
+        ), None
+
+    last_a, last_w = jax.lax.scan(step, (a, w), jax.random.split(jax.random.key(0), steps))[0]
+    summary = lambda a, s, r: np.array([jnp.mean(a), jnp.mean(s), jnp.mean(r)])  # noqa: E731
+    real = summary(last_a, last_w[:, 0], jnp.linalg.norm(last_w[:, 1:], axis=1))
+    start = SubspaceNeurons(a, jnp.zeros(n), w[:, :1], jnp.linalg.norm(w[:, 1:], axis=1))
+    off = []
+    for dimension in (float(d), inf):
+        field = subspace(sigma, lambda z: z[:, 0], 1, d=dimension, count=16, norms=4)
+        last = solve(field, start, jnp.asarray([eps * steps]), 0.1).particles
+        off.append(np.abs(real - summary(last.a[0], last.s[0, :, 0], last.r[0])))
+    assert (off[0] < 0.006).all(), off
+    assert (off[1] > 4 * off[0]).all(), off
+
+
 def test_a_single_index_is_learned_and_the_risk_falls():
     field = subspace(df.activation("erf"), lambda z: jax.scipy.special.erf(2 * z[:, 0] / jnp.sqrt(2.0)), 1)
     start = SubspaceNeurons(jnp.linspace(-1, 1, 20), jnp.zeros(20), jnp.zeros((20, 1)), jnp.ones(20))
