@@ -10,7 +10,7 @@ from dimfree.functions.multi_pass import multi_pass_model
 from dimfree.theory.dmft_square import solve
 from dimfree.theory.dmft_static import static_limit
 
-STEPS = 80  # of all solutions: one compilation per structure
+STEPS = 80
 
 
 def make(task="two-clusters", **numbers):

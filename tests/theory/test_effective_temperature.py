@@ -32,7 +32,7 @@ def test_stationary_vanilla(numbers):
     """(T1)-(T4) against the last rows of a long exact run."""
     model, window = make(**numbers), 30
     run, end = solve(model, STEPS), stationary(model, jnp.arange(window + 1))
-    found = effective_temperature(run.C, run.R, model.eta, window)
+    found = effective_temperature(jnp.asarray(run.C), jnp.asarray(run.R), model.eta, window)
     for name in ("m", "train_loss", "generalisation_error"):
         np.testing.assert_allclose(getattr(run, name)[-1], getattr(end, name), rtol=1e-12)
     np.testing.assert_allclose(run.C[-1, -1], end.C, rtol=1e-12)
@@ -50,7 +50,7 @@ def test_thermal_noise_has_its_own_temperature():
     for eta in (0.1, 0.05):
         model = make(alpha=2.0, lambda_=1.0, eta=eta, temperature=T)
         run, (x, weight) = solve(model, STEPS), spectrum(model)
-        found, rate = effective_temperature(run.C, run.R, model.eta, window), 1.0 + x
+        found, rate = effective_temperature(jnp.asarray(run.C), jnp.asarray(run.R), model.eta, window), 1.0 + x
         mode, answered = 2 * T / (2 - eta * rate), weight * (1 - (1 - eta * rate) ** window) / rate
         np.testing.assert_allclose(found.short, weight @ mode, rtol=1e-6)
         np.testing.assert_allclose(found.total, answered @ mode / answered.sum(), rtol=1e-6)
@@ -82,7 +82,7 @@ def test_table_of_persistent_temperatures(b, tau, fit, total):
     """The table of section 5: 600 steps, of which the last 300 count."""
     model = make(b=b, tau=tau)
     run = solve(model, 600)
-    found = effective_temperature(run.C, run.R, model.eta, 300)
+    found = effective_temperature(jnp.asarray(run.C), jnp.asarray(run.R), model.eta, 300)
     np.testing.assert_allclose([found.fit, found.total], [fit, total], rtol=0, atol=1e-5)
 
 
@@ -91,7 +91,9 @@ def test_thermal_numbers():
     """T_fit = 0.26292 at eta = 0.1 (section 5)."""
     model = make(alpha=2.0, lambda_=0.3, temperature=0.25)
     run = solve(model, 600)
-    assert float(effective_temperature(run.C, run.R, model.eta, 300).fit) == pytest.approx(0.26292, abs=5e-6)
+    assert float(effective_temperature(jnp.asarray(run.C), jnp.asarray(run.R), model.eta, 300).fit) == pytest.approx(
+        0.26292, abs=5e-6
+    )
 
 
 def test_by_hand():

@@ -17,6 +17,7 @@ class Numbers(NamedTuple):
     c0: float
     m0: float
     rho0: float
+    label_noise: float
     gradient_scale: float
     enter: float
     leave: float

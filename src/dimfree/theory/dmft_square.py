@@ -1,63 +1,48 @@
 """Multi-pass SGD with the square loss, exactly and without sampling (docs/theory/dmft.md, sections 2 and 4).
 
 Every average of the dynamical mean-field theory closes, for full batch, vanilla and persistent SGD at finite step. Row t of
-all two-time functions follows from earlier rows, at a cost of O(t²): nothing is iterated.
+all two-time functions follows from earlier rows, at a cost of O(t²): nothing is iterated. This is written in NumPy because
+shapes grow with t: masks of a fixed shape, as jit needs, would triple the work and compile for every number of steps.
 """
 
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+import numpy as np
+from jaxtyping import Float64
 
 from dimfree.errors import RefusalError
 from dimfree.functions.loss import Square
 from dimfree.functions.multi_pass import MultiPassModel
+from dimfree.theory.dmft_numbers import Numbers
 
 
 class SquareSolution(NamedTuple):
     """Times 0 to T in steps; two-time functions have the later time first."""
 
-    m: Float[Array, " n"]
-    C: Float[Array, "n n"]  # full overlap, symmetric
-    C12: Float[Array, "n n"]  # of two runs with the same data and start, other batches and thermal noise
-    R: Float[Array, "n n"]  # R[t, s] = (1/N) tr dw(t)/dw(s+1), zero unless s < t
-    K: Float[Array, "n n"]  # response of the force, zero unless s <= t
-    M: Float[Array, "n n"]  # correlation of the force, symmetric
-    train_loss: Float[Array, " n"]
-    generalisation_error: Float[Array, " n"]
-    lambda_hat: Float[Array, " n"]  # effective regularisation
-    memory: Float[Array, "n n"]  # M_R of the continuous-time equations, zero unless s < t
-    noise: Float[Array, "n n"]  # M_C of the continuous-time equations
-
-
-class _Rows(NamedTuple):
-    """What is known before the current time; later entries are zero, so that sums over the past need no masks."""
-
-    m: Float[Array, " n"]
-    rho: Float[Array, " n"]  # response to the start
-    d: Float[Array, " n"]
-    R: Float[Array, "n n"]
-    C: Float[Array, "n n"]  # orthogonal to v, as C12; lower triangle
-    C12: Float[Array, "n n"]
-    K: Float[Array, "n n"]
-    M: Float[Array, "n n"]  # lower triangle
-    M12: Float[Array, "n n"]
-    train_loss: Float[Array, " n"]
+    m: Float64[np.ndarray, " n"]
+    C: Float64[np.ndarray, "n n"]  # full overlap, symmetric
+    C12: Float64[np.ndarray, "n n"]  # of two runs with the same data and start, other batches and thermal noise
+    R: Float64[np.ndarray, "n n"]  # R[t, s] = (1/N) tr dw(t)/dw(s+1), zero unless s < t
+    K: Float64[np.ndarray, "n n"]  # response of the force, zero unless s <= t
+    M: Float64[np.ndarray, "n n"]  # correlation of the force, symmetric
+    train_loss: Float64[np.ndarray, " n"]
+    generalisation_error: Float64[np.ndarray, " n"]
+    lambda_hat: Float64[np.ndarray, " n"]  # effective regularisation
+    memory: Float64[np.ndarray, "n n"]  # M_R of the continuous-time equations, zero unless s < t
+    noise: Float64[np.ndarray, "n n"]  # M_C of the continuous-time equations
 
 
 class _Now(NamedTuple):
-    """What the responses at time t have collected; all of it is linear in them."""
+    """What the responses at time t have collected of times r < t; all of it is linear in them."""
 
-    R: Float[Array, " n"]
-    rho: Float[Array, ""]
-    m: Float[Array, ""]
-    forces: Float[Array, " n"]  # sum_r R(t, r) M(r, .)
-    kept: Float[Array, " n"]  # sum_r R(t, r) P11(t - max(r, .)) M(r, .)
+    R: Float64[np.ndarray, " t"]
+    rho: float
+    m: float
+    forces: Float64[np.ndarray, " t"]  # sum_r R(t, r) M(r, .)
+    kept: Float64[np.ndarray, " t"]  # sum_r R(t, r) P11(t - max(r, .)) M(r, .)
 
 
-@eqx.filter_jit
 def solve(model: MultiPassModel, steps: int) -> SquareSolution:
     """The trajectory of `steps` steps; two clusters or a linear teacher."""
     if not isinstance(model.loss, Square) or model.task not in ("two-clusters", "linear-teacher"):
@@ -65,97 +50,99 @@ def solve(model: MultiPassModel, steps: int) -> SquareSolution:
             f"the exact solution needs the square loss with two clusters or a linear teacher, "
             f"not the {model.loss.name} loss with {model.task}; use the path solver."
         )
-    n = steps + 1
-    line, square = jnp.zeros(n), jnp.zeros((n, n))
-    rows = _Rows(line, line.at[0].set(1.0), line, square, square, square, square, square, square, line)
-    rows = jax.lax.fori_loop(0, n, lambda t, rows: _advance(model, t, rows), rows)
-    C, C12 = (perp + rows.m[:, None] * rows.m for perp in (_both_triangles(rows.C), rows.C12))
-    M = _both_triangles(rows.M)
-    return SquareSolution(
-        m=rows.m,
-        C=C,
-        C12=C12,
-        R=rows.R,
-        K=rows.K,
-        M=M,
-        train_loss=rows.train_loss,
-        generalisation_error=model.generalisation_error(rows.m, jnp.diagonal(C)),
-        lambda_hat=model.lambda_ + model.alpha * model.Delta * jnp.diagonal(rows.K),
-        memory=-model.alpha * model.Delta * jnp.tril(rows.K, -1) / model.eta,
-        noise=model.alpha * model.Delta * M,
-    )
+    rows = _Rows(model, steps + 1)
+    with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is shown as such
+        for t in range(steps + 1):
+            rows.advance(t)
+    return rows.solution()
 
 
-def _advance(model: MultiPassModel, t: Int[Array, ""], rows: _Rows) -> _Rows:
-    """From what is known before time t, and the responses at t, to the responses at t + 1."""
-    stays = model.p11(jnp.maximum(t - jnp.arange(len(rows.m)), 0))
-    now = _present(model, t, rows, stays)
-    rows = _with_kernels(model, t, _with_overlaps(model, t, rows, now), now, stays)
-    shrink, pull = 1 - model.eta * model.lambda_, model.eta * model.alpha * model.Delta * rows.K[t]
-    rho = shrink * now.rho - pull @ rows.rho  # (W1)
-    R = (shrink * now.R - pull @ rows.R).at[t].set(1.0)  # (W2)
-    # after the last time there is no next row
-    return rows._replace(rho=rows.rho.at[t + 1].set(rho, mode="drop"), R=rows.R.at[t + 1].set(R, mode="drop"))
+class _Rows:
+    """All averages up to the current time; C and C12 are those orthogonal to v."""
 
+    def __init__(self, model: MultiPassModel, times: int) -> None:
+        self.model, self.n = model, Numbers.of(model)
+        self.p11 = np.asarray(model.p11(jnp.arange(times)))
+        self.m, self.rho, self.d, self.train_loss = np.zeros((4, times))
+        self.R, self.C, self.C12, self.K, self.M, self.M12 = np.zeros((6, times, times))  # M: lower triangle
+        self.rho[0] = 1.0
 
-def _present(model: MultiPassModel, t: Int[Array, ""], rows: _Rows, stays: Float[Array, " n"]) -> _Now:
-    """m(t) of (W3) and the forces so far; on the sphere, after projection: |w| is deterministic."""
-    R, rho = rows.R[t], rows.rho[t]
-    # M is symmetric, known by its lower triangle: r <= r' from rows, r > r' from columns
-    diagonal, sooner = jnp.diagonal(rows.M), rows.M @ R
-    later, later_kept = (one @ rows.M - one * diagonal for one in (R, R * stays))
-    m = rho * model.m0 - model.eta * model.alpha * R @ rows.d
-    now = _Now(R, rho, m, sooner + later, stays * sooner + later_kept)
-    if not model.spherical:
-        return now
-    norm = m**2 + model.c0 * rho**2 + _kicks(model, now) @ R
-    nu = jnp.where(t > 0, 1 / jnp.sqrt(norm), 1.0)
-    return jax.tree.map(lambda one: nu * one, now)
+    def advance(self, t: int) -> None:
+        """From what is known before time t, and the responses at t, to the responses at t + 1."""
+        stays = self.p11[t:0:-1]  # of times 0 to t - 1
+        now = self._present(t, stays)
+        self._write_overlaps(t, now)
+        self._write_kernels(t, now, stays)
+        if t + 1 == len(self.m):
+            return
+        n, last = self.n, slice(t + 1)
+        shrink, pull = 1 - n.eta * n.lambda_, n.eta * n.alpha * n.Delta * self.K[t, last]
+        self.rho[t + 1] = shrink * self.rho[t] - pull @ self.rho[last]  # (W1)
+        self.R[t + 1, last] = shrink * self.R[t, last] - pull @ self.R[last, last]  # (W2)
+        self.R[t + 1, t] = 1.0
 
+    def _present(self, t: int, stays: Float64[np.ndarray, " t"]) -> _Now:
+        """m(t) of (W3) and the forces so far; on the sphere, after projection: |w| is deterministic."""
+        n, R, rho, M = self.n, self.R[t, :t], self.rho[t], self.M[:t, :t]
+        # r <= r' from rows of the lower triangle, r > r' from columns
+        diagonal, sooner = M.diagonal(), M @ R
+        later, later_kept = R @ M - R * diagonal, (R * stays) @ M - R * stays * diagonal
+        m = rho * n.m0 - n.eta * n.alpha * R @ self.d[:t]
+        now = _Now(R, rho, m, sooner + later, stays * sooner + later_kept)
+        if not self.model.spherical or t == 0:
+            return now
+        nu = (m**2 + n.c0 * rho**2 + self._kicks(now) @ R) ** -0.5
+        return _Now(*(nu * one for one in now))
 
-def _kicks(model: MultiPassModel, now: _Now) -> Float[Array, " n"]:
-    """sum_r R(t, r) [...] of (W4)."""
-    return model.eta**2 * model.alpha * model.Delta * now.forces + 2 * model.temperature * model.eta * now.R
+    def _kicks(self, now: _Now) -> Float64[np.ndarray, " t"]:
+        """sum_r R(t, r) [...] of (W4)."""
+        n = self.n
+        return n.eta**2 * n.alpha * n.Delta * now.forces + 2 * n.temperature * n.eta * now.R
 
+    def _write_overlaps(self, t: int, now: _Now) -> None:
+        """m(t), C(t, .) and C12(t, .)."""
+        n, upto = self.n, slice(t + 1)
+        self.R[t, :t], self.rho[t], self.m[t] = now.R, now.rho, now.m
+        start, R = n.c0 * now.rho * self.rho[upto], self.R[upto, :t]
+        M12 = n.eta**2 * n.alpha * n.Delta * now.R @ self.M12[:t, :t]
+        self.C[t, upto] = self.C[upto, t] = start + R @ self._kicks(now)  # (W4)
+        self.C12[t, upto] = self.C12[upto, t] = start + R @ M12
 
-def _with_overlaps(model: MultiPassModel, t: Int[Array, ""], rows: _Rows, now: _Now) -> _Rows:
-    """m(t), C(t, .) and C12(t, .)."""
-    R, rho, m = rows.R.at[t].set(now.R), rows.rho.at[t].set(now.rho), rows.m.at[t].set(now.m)
-    start, M12 = model.c0 * now.rho * rho, model.eta**2 * model.alpha * model.Delta * now.R @ rows.M12
-    C, C12 = start + R @ _kicks(model, now), start + R @ M12  # (W4)
-    return rows._replace(R=R, rho=rho, m=m, C=rows.C.at[t].set(C), C12=_with_row(rows.C12, t, C12))
+    def _write_kernels(self, t: int, now: _Now, stays: Float64[np.ndarray, " t"]) -> None:
+        """K(t, .), d(t), M(t, .), M12(t, .) and the training loss."""
+        n, upto, R = self.n, slice(t + 1), now.R
+        a, b, kick = n.gradient_scale, n.b, n.Delta * n.eta
+        self.K[t, :t], self.K[t, t] = -a * kick * (R * stays) @ self.K[:t, :t], a * b  # (S1)
+        k, K = self.K[t, upto], self.K[upto, upto]
+        Q = self._errors(np.eye(1, t + 1, t)[0], self.C[t, upto])
+        F, M12 = K @ Q, K @ self._errors(k, k @ self.C12[upto, upto])  # (S2), and section 4.2
+        equal_time = b * Q[t] - 2 * kick * (R * stays) @ F[:t] + kick**2 * now.kept @ R  # (S4)
+        self.M[t, :t], self.M[t, t] = a * (stays * F[:t] - kick * now.kept), a**2 * equal_time  # (S3)
+        self.M12[t, upto] = self.M12[upto, t] = M12
+        self.d[t] = -k.sum() if self.model.has_teacher else k @ (self.m[upto] - 1)
+        self.train_loss[t] = 0.5 * (Q[t] - 2 * kick * R @ F[:t] + kick**2 * now.forces @ R)
 
+    def _errors(self, k: Float64[np.ndarray, " t"], kC: Float64[np.ndarray, " t"]) -> Float64[np.ndarray, " t"]:
+        """k Q for weights k of times, given k C_perp; Q is the correlation of residuals that never met their batches."""
+        n, m = self.n, self.m[: k.size]
+        overlap = kC if self.model.has_teacher else kC + (k @ m) * m
+        return (k @ (1 - m)) * (1 - m) + n.Delta * overlap + n.label_noise * k.sum()
 
-def _with_kernels(model: MultiPassModel, t: Int[Array, ""], rows: _Rows, now: _Now, stays: Float[Array, " n"]) -> _Rows:
-    """K(t, .), d(t), M(t, .), M12(t, .) and the training loss."""
-    a, b, kick, R = model.gradient_scale, model.b, model.Delta * model.eta, now.R
-    row = (-a * kick * (R * stays) @ rows.K).at[t].set(a * b)
-    K = rows.K.at[t].set(row)  # (S1)
-    Q = _errors(model, jnp.zeros_like(R).at[t].set(1.0), rows.m, rows.C[t])
-    F, M12 = K @ Q, K @ _errors(model, row, rows.m, row @ rows.C12)  # (S2), and section 4.2
-    equal_time = b * Q[t] - 2 * kick * (R * stays) @ F + kick**2 * now.kept @ R  # (S4)
-    M = (a * (stays * F - kick * now.kept)).at[t].set(a**2 * equal_time)  # (S3)
-    return rows._replace(
-        K=K,
-        d=rows.d.at[t].set(-jnp.sum(row) if model.has_teacher else row @ (rows.m - 1)),
-        M=rows.M.at[t].set(M),
-        M12=_with_row(rows.M12, t, M12),
-        train_loss=rows.train_loss.at[t].set(0.5 * (Q[t] - 2 * kick * R @ F + kick**2 * now.forces @ R)),
-    )
-
-
-def _errors(
-    model: MultiPassModel, k: Float[Array, " n"], m: Float[Array, " n"], kC: Float[Array, " n"]
-) -> Float[Array, " n"]:
-    """k Q for weights k of times, given k C_perp; Q is the correlation of residuals that never met their batches."""
-    overlap = kC if model.has_teacher else kC + (k @ m) * m
-    return (k @ (1 - m)) * (1 - m) + model.Delta * overlap + model.label_noise * jnp.sum(k)
-
-
-def _with_row(matrix: Float[Array, "n n"], t: Int[Array, ""], row: Float[Array, " n"]) -> Float[Array, "n n"]:
-    """A symmetric matrix with its row and column t."""
-    return matrix.at[t].set(row).at[:, t].set(row)
-
-
-def _both_triangles(lower: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    return lower + jnp.tril(lower, -1).T
+    def solution(self) -> SquareSolution:
+        """The averages with the signal, and the kernels in the letters of the continuous-time equations."""
+        n, signal = self.n, self.m[:, None] * self.m
+        M, C = self.M + np.tril(self.M, -1).T, self.C + signal
+        error = self.model.generalisation_error(jnp.asarray(self.m), jnp.asarray(C.diagonal()))
+        return SquareSolution(
+            m=self.m,
+            C=C,
+            C12=self.C12 + signal,
+            R=self.R,
+            K=self.K,
+            M=M,
+            train_loss=self.train_loss,
+            generalisation_error=np.asarray(error),
+            lambda_hat=n.lambda_ + n.alpha * n.Delta * self.K.diagonal(),
+            memory=-n.alpha * n.Delta * np.tril(self.K, -1) / n.eta,
+            noise=n.alpha * n.Delta * M,
+        )
