@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Key
 from dimfree.description import Cost, TwoGaussiansDescription
 from dimfree.functions.neuron_model import NeuronModel, neuron_model
 from dimfree.gaussian.neurons import NeuronStart, Seen, norms
+from dimfree.gaussian.two_directions import angular_table
 from dimfree.problem.gaussians import TwoGaussiansProblem
 from dimfree.theory.anisotropic import Neurons, anisotropic
 from dimfree.theory.fixed_step import Field, clock, solve
@@ -81,10 +82,11 @@ class DistributionalDynamics(TwoGaussiansDescription):
         return None
 
     def cost(self, problem: TwoGaussiansProblem) -> Cost:
-        """Four evaluations a step, each of all particles at all nodes."""
-        n = problem.network.width if self.own_start else self.particles
+        """Four evaluations a step, each of all particles at all nodes, or in all orders of the series."""
+        n, only_norms = problem.network.width if self.own_start else self.particles, neuron_model(problem).only_norms
         steps = problem.run.until / self.step * (_FINER if problem.training.inverse_temperature else 1)
-        return Cost(4.0 + 4 * steps * n * 8e-7, steps, 1e8 + 32.0 * n * len(problem.times))
+        evaluation = 8e-7 if only_norms else 8e-7 + 2.5e-7 * len(angular_table(_sizes(problem)))
+        return Cost(4.0 + 4 * steps * n * evaluation, steps, 1e8 + 32.0 * n * len(problem.times))
 
     def begin(self, model: NeuronModel, start: NeuronStart, replicas: int, key: Key[Array, ""]) -> Cloud:
         """Quantile particles, or the measured parameters of the network."""
@@ -120,17 +122,22 @@ def _radial(model: NeuronModel) -> RadialField:
 
 def _general(model: NeuronModel) -> tuple[Field, Neurons]:
     """The field, and what moves in it."""
-    sizes = (float(model.signal), float(model.dimension - model.signal))
-    field = anisotropic(model.activation, float(model.Delta), sizes, train_a=model.train_a, train_b=model.train_b)
+    field = anisotropic(
+        model.activation, float(model.Delta), _sizes(model), train_a=model.train_a, train_b=model.train_b
+    )
     trained = (model.train_a, model.train_b, model.train_w, model.train_w)
     return field, Neurons(*(jnp.full(1, 1.0 * on) for on in trained))
+
+
+def _sizes(given: NeuronModel | TwoGaussiansProblem) -> tuple[float, float]:
+    """s0 and d - s0."""
+    return float(given.signal), float(given.dimension - given.signal)
 
 
 def _quantiles(model: NeuronModel, start: NeuronStart, count: int) -> Neurons:
     """The law of the start as particles: quantiles of each norm, paired as in a Fibonacci lattice where there are two."""
     d, kappa = model.dimension, start.scale
-    sizes = (model.signal, d - model.signal)
-    r1, r2 = (quantile_radii(kappa * (s / d) ** 0.5, count, s) if s else jnp.zeros(count) for s in sizes)
+    r1, r2 = (quantile_radii(kappa * (s / d) ** 0.5, count, s) if s else jnp.zeros(count) for s in _sizes(model))
     order = jnp.argsort(jnp.arange(count) * _GOLDEN % 1)
     return Neurons(jnp.full(count, start.a[0]), jnp.full(count, start.bias[0]), r1, r2[order])
 
