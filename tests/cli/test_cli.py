@@ -100,6 +100,21 @@ def test_wrong_problems_are_one_sentence(toml, sentence, tmp_path):
     assert sentence in one_sentence(invoke("compare", str(file), *QUICK, "--out", str(tmp_path)), 2)
 
 
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (("data.contrast=1.0",), "contrast = 1.0: input should be less than 1"),
+        (("data.signal=50", "dimension=40"), "data.signal = 50 coordinates do not fit into dimension 40"),
+        (("training.inverse_temperature=0",), "inverse_temperature = 0: input should be greater than 0"),
+        (("training.inverse_temperature=-3.0",), "inverse_temperature = -3.0: input should be greater than 0"),
+    ],
+)
+def test_wrong_two_gaussians_are_one_sentence(changes, sentence, tmp_path):
+    settings = [word for change in ("data.kind=two-gaussians", *changes) for word in ("--set", change)]
+    assert sentence in one_sentence(invoke("compare", *settings, "--out", str(tmp_path)), 2)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_wrong_shape_of_a_start_file(tmp_path):
     import numpy as np
 

@@ -101,18 +101,44 @@ def test_linear_model_is_what_neurons_do():
     np.testing.assert_allclose(last.variance, 1 / (4.0 * 0.5))
 
 
-def test_quadratic_model_is_what_neurons_do():
-    D, b = 3, 0.5
+def quadratic_force(b):
+    """Minus grad Psi of neurons <theta, x>² with labels b |x|²."""
 
     def force(theta):
-        S = theta.T @ theta / len(theta)
-        A = (np.trace(S) - D * b) * np.eye(D) + 2 * (S - b * np.eye(D))
-        return -2 * theta @ A
+        rest = theta.T @ theta / len(theta) - b * np.eye(theta.shape[1])
+        return -2 * theta @ (np.trace(rest) * np.eye(len(rest)) + 2 * rest)
 
-    theta = simulated(force, D, 0.3, 5.0, 0.3, 0.0, eps=0.001)
-    expected = quadratic_variance(b, D, 0.3, 5.0, 0.3, 1.0)
+    return force
+
+
+def test_quadratic_model_is_what_neurons_do():
+    theta = simulated(quadratic_force(0.5), 3, 0.3, 5.0, 0.3, 0.0, eps=0.001)
+    expected = quadratic_variance(0.5, 3, 0.3, 5.0, 0.3, 1.0)
     np.testing.assert_allclose(expected, 0.5191, atol=5e-5)
     np.testing.assert_allclose(theta.var(), expected, rtol=4 * sqrt(2 / 60_000))
+
+
+def test_stationary_variances_are_those_of_the_sheet():
+    """Section c: .499 to .506 per coordinate against .5002, then .5086 against .5093 and .1958 against .1952."""
+    b, n = np.array([1.0, -0.5, 0.25]), 20_000
+    linear = linear_law(b, 0.5, 4.0, 8.0, np.zeros(3), 1.0).variance
+    np.testing.assert_allclose(linear, 0.5002, atol=5e-5)
+    theta = simulated(lambda theta: b - theta.mean(axis=0), 3, 0.5, 4.0, 8.0, 0.0)
+    longer = 1 / (1 - 0.5 * 0.01 / 2)  # steps of eps leave 1/(1 - lambda eps/2)
+    np.testing.assert_allclose(theta.var(axis=0), longer * linear, rtol=4 * sqrt(2 / n))
+    np.testing.assert_allclose([0.499, 0.506], linear, rtol=4 * sqrt(2 / n))
+    for (strength, D, decay, beta), value, measured in (
+        ((0.5, 3, 0.3, 5.0), 0.5093, 0.5086),
+        ((0.0, 2, 1.0, 2.0), 0.1952, 0.1958),
+    ):
+        expected = quadratic_variance(strength, D, decay, beta, inf, 1.0)
+        np.testing.assert_allclose(expected, value, atol=5e-5)
+        error = 4 * sqrt(2 / (n * D))
+        np.testing.assert_allclose(measured, expected, rtol=error)
+        theta = simulated(quadratic_force(strength), D, decay, beta, 1.5, 0.0, eps=0.001)
+        np.testing.assert_allclose(theta.var(), expected, rtol=error)
+        kurtosis = np.mean(theta**4) / np.mean(theta**2) ** 2
+        assert abs(kurtosis - 3) < 4 * sqrt(24 / (n * D))  # the law is Gaussian; 3.04 in the sheet
 
 
 def test_quadratic_variance_solves_its_equation():

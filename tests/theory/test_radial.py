@@ -61,6 +61,20 @@ def test_kappa_decides_between_two_fates():
     assert all(run.falls.all() for run in fates.values())
 
 
+@pytest.mark.parametrize("step", [0.01, 0.02, 0.04])
+def test_the_cone_at_zero_holds_what_reaches_it(step):
+    """The force towards r = 0 does not vanish there: norms arrive in finite time, stay, and never turn negative."""
+    problem, times = field(DIP_RAMP, 0.5, 320.0), jnp.linspace(0.0, 0.2, 21)
+    run = solve(problem, quantile_radii(0.1, 100, 320), times, step)
+    assert (run.particles >= 0).all()
+    assert run.falls.all()
+    arrived = np.asarray(run.particles == 0).all(axis=1)
+    assert arrived[-1]
+    assert (np.diff(arrived.astype(int)) >= 0).all(), "nothing leaves"
+    assert float(-problem.terms(jnp.full(100, 1e-6))[0][0]) > 0.5  # so it is a cone, not a smooth minimum
+    assert 0.02 < float(times[arrived.argmax()]) < 0.15
+
+
 def test_more_particles_and_smaller_steps_change_little():
     problem, times = field(RAMP, 0.8, 40.0), jnp.asarray([1.0, 2.0, 5.0, 10.0])
     runs = [solve(problem, quantile_radii(0.8, n, 40), times, h) for n, h in ((100, 0.02), (100, 0.04), (400, 0.02))]

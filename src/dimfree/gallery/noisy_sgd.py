@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
+from jaxtyping import Array
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -164,10 +165,13 @@ def _ensembles(field: RadialField, beta: float, count: int) -> tuple[np.ndarray,
 
 def _independent_risk(field: RadialField, centres: Any, mass: Any) -> float:
     """N (E R_N - R) of N independent neurons of a law: the variance of one neuron's output (section a)."""
-    one = jnp.ones(1)
-    second = jax.vmap(lambda tau: output_moments(RAMP, one, 0 * one, tau[None, None], 1)[1])
-    squares = 0.5 * sum(second((1 + sign * _DELTA) * jnp.asarray(centres)) for sign in (1, -1))
-    return float(mass @ squares - field.weights @ field.output(jnp.asarray(centres), mass) ** 2)
+    r, one = jnp.asarray(centres), jnp.ones(1)
+
+    def square(tau: Array) -> Array:
+        return output_moments(RAMP, one, 0 * one, tau[None, None], 1)[1]
+
+    squares = 0.5 * (jax.vmap(square)((1 + _DELTA) * r) + jax.vmap(square)((1 - _DELTA) * r))
+    return float(mass @ squares - field.weights @ field.output(r, mass) ** 2)
 
 
 def _z(data: xr.Dataset, name: str) -> float:
