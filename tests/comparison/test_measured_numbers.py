@@ -117,6 +117,19 @@ def test_nonmonotone_neurons_live_or_die():
 
 
 @pytest.mark.slow
+def test_large_steps_leave_the_dead_state():
+    """d = 320 from kappa = 0.1: with eps d = .016 SGD has left by t = 10, with .004 it hovers .26 above 7.25."""
+    changes = {"dimension": 320, "start.scale": 0.1, "network.width": 50}
+    ends = {}
+    for eps in (5e-5, 1.25e-5):
+        problem = NONMONO.replace(**changes, **{"training.learning_rate": eps * 50 * 320})
+        _, _, seen = next(runs(problem, np.array([0.0, 6.0, 8.0, 10.0]), 1))
+        ends[eps] = 2 * np.asarray(seen.risk)[1:, 0]
+    assert ends[5e-5][-1] < 0.3
+    assert ends[1.25e-5].mean() - 7.25 == pytest.approx(0.26, abs=0.05)
+
+
+@pytest.mark.slow
 def test_relu_neurons_with_all_parameters():
     """From the network's own start the means are off by a .017, b .009, r1 .002, r2 .016 at most, in one run."""
     times, off = np.linspace(0, 6, 11), []
