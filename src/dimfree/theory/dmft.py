@@ -53,7 +53,7 @@ class DMFT(DataSetDescription):
         if is_exact(letters):
             return Cost(2.0 + 5e-9 * T**3, T, 1e8 + 8.0 * 30 * T**2)
         paths, responses = self._paths(T), self._with_responses(letters, T)
-        each = 1e-8 * T**2 + (1.2e-10 * T**3 if responses else 0.0)
+        each = 4e-9 * T**2 + (6e-11 * T**3 if responses else 0.0)
         return Cost(2.0 + self.ensembles * paths * each, T, memory(T, paths, self.ensembles, responses))
 
     def advance(

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Float64, Key
+from threadpoolctl import threadpool_limits
 
 from dimfree.errors import DivergenceError, ProblemError
 from dimfree.functions.memory import refuse_above_memory
@@ -72,7 +73,8 @@ def solve_paths(
         way_out += ", or leave out the responses"
     refuse_above_memory(needed, f"the DMFT of {steps} steps with {paths} paths", way_out)
     seeds = np.asarray(jax.random.key_data(jax.random.split(key, ensembles)))
-    solved = [_Ensemble(model, steps + 1, paths, np.random.default_rng(seed), responses).solve() for seed in seeds]
+    with threadpool_limits(1):  # threads wait for each other longer than these products take
+        solved = [_Ensemble(model, steps + 1, paths, np.random.default_rng(seed), responses).solve() for seed in seeds]
     return PathDMFT(**{name: _stacked([one[name] for one in solved]) for name in PathDMFT._fields})
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float64
+from threadpoolctl import threadpool_limits
 
 from dimfree.errors import RefusalError
 from dimfree.functions.loss import Square
@@ -51,7 +52,8 @@ def solve(model: MultiPassModel, steps: int) -> SquareSolution:
             f"not the {model.loss.name} loss with {model.task}; use the path solver."
         )
     rows = _Rows(model, steps + 1)
-    with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is shown as such
+    # one thread: they wait for each other longer than these products take; a diverging run is shown as such
+    with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore"):
         for t in range(steps + 1):
             rows.advance(t)
     return rows.solution()
