@@ -126,3 +126,17 @@ def test_weights_file_start(tmp_path):
     problem = SMALL.replace(**{"start.kind": "weights", "start.file": str(tmp_path / "start.npz")})
     start = df.draw_start(problem, jax.random.key(0), vectors=True)
     np.testing.assert_allclose(start.overlaps.Q, W @ W.T / 100)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.123, "0.12 seconds"),
+        (9.4, "9.4 seconds"),
+        (101.0, "101 seconds"),
+        (130.0, "2.17 minutes"),
+        (9000.0, "2.5 hours"),
+    ],
+)
+def test_durations_are_readable(seconds, words):
+    assert budget.duration(seconds) == words
