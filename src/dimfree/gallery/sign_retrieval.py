@@ -37,13 +37,15 @@ class SignRetrieval(Entry[xr.DataTree]):
     name: ClassVar[str] = "sign-retrieval"
     title: ClassVar[str] = "Sign retrieval: persistent SGD recovers the signal where other batches mostly get stuck"
     cites: ClassVar[tuple[str, ...]] = ("mignacco2021",)
-    theory: Description = DMFT(ensembles=24)  # forces are heavy-tailed: few ensembles know their own error badly
-    late_theory: Description = DMFT(paths=8000, ensembles=3)
+    theory: Description = DMFT(
+        paths=16_000, ensembles=24
+    )  # forces are heavy-tailed: few ensembles know their own error badly
+    late_theory: Description = DMFT(paths=12_000, ensembles=3)
     persistence: float | None = 2.0
     samples: float = 3.4
-    dimension: int = 600
-    seeds: int = 8
-    steps: int = 2500
+    dimension: int = 500
+    seeds: int = 12
+    steps: int = 3500
     early: int = 60  # steps, with the theory
     late: int = 1800  # steps of the theory in full size
     sizes: tuple[int, int] = (250, 1000)  # of the early runs
@@ -130,13 +132,11 @@ class SignRetrieval(Entry[xr.DataTree]):
         """What the theory says of the recovery; in full size only."""
         if "late persistent" not in data:
             return ()
-        found = {protocol: _late(data, protocol, self.late_theory)["m"].values[-1] for protocol in PROTOCOLS}
-        others = np.concatenate([found["full batch"], found["vanilla"]])
+        found = {p: float(_late(data, p, self.late_theory)["m"].values[-1].mean()) for p in PROTOCOLS}
+        gain = found["persistent"] - max(found["full batch"], found["vanilla"])
         return (
-            Claim(
-                "overlap in the theory, persistent: smallest over ensembles", float(found["persistent"].min()), 0.9, 1.0
-            ),
-            Claim("the same with other batches: mean over ensembles", float(others.mean()), 0.0, 0.8),
+            Claim("final overlap in the theory, persistent: mean over ensembles", found["persistent"], 0.8, 1.0),
+            Claim("the same, minus the better of the other batches", gain, 0.15, 0.8),
         )
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
