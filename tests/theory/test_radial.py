@@ -100,6 +100,7 @@ def test_a_rising_risk_is_noticed():
     run = solve(Uphill(), jnp.ones(2), jnp.asarray([0.5, 1.0]))
     assert isinstance(run, Descent)
     assert not run.falls.any()
+    assert not solve(Uphill(), jnp.ones(2), jnp.asarray([1000.0])).falls.any()  # infinite: it does not rise any more
     np.testing.assert_allclose(run.particles[:, 0], np.exp([0.5, 1.0]), rtol=1e-7)
 
 

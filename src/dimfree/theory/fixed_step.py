@@ -41,8 +41,8 @@ class Descent(eqx.Module):
 
     @property
     def falls(self) -> Bool[Array, "*t"]:
-        """Whether the risk never rose, up to rounding."""
-        return self.rise <= _ROUNDING * jnp.maximum(1.0, self.risk)
+        """Whether the risk is finite and never rose, up to rounding."""
+        return jnp.isfinite(self.risk) & (self.rise <= _ROUNDING * jnp.maximum(1.0, self.risk))
 
 
 def begin(field: Field, particles: Any) -> Descent:
