@@ -68,6 +68,14 @@ def test_without_responses_the_square_loss_still_matches(numbers):
         assert largest_z(getattr(paths, name), getattr(exact, name), floor=1e-3) < LARGEST_Z, name
 
 
+def test_derivatives_of_heavy_tailed_paths_do_not_act_on_the_weights():
+    start = {"m0": 0.4, "c0": 0.84, "spherical": True}
+    m = model(task="phase-retrieval", alpha=4.0, eta=0.02, b=0.5, tau=0.5, **start)
+    with_responses, without = (solve_paths(m, 10, KEY, 400, 2, responses) for responses in (True, False))
+    assert with_responses.K is not None
+    np.testing.assert_array_equal(with_responses.m, without.m)
+
+
 @pytest.mark.slow
 def test_the_error_of_long_runs_falls_with_the_number_of_paths():
     """Without responses every step uses up two directions of the space of paths: a bias like T/P."""
