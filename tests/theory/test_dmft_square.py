@@ -7,6 +7,8 @@ import pytest
 from dimfree.errors import RefusalError
 from dimfree.functions.loss import loss
 from dimfree.functions.multi_pass import multi_pass_model
+from dimfree.theory.dmft_kernels import kernels
+from dimfree.theory.dmft_numbers import Numbers
 from dimfree.theory.dmft_square import solve
 from dimfree.theory.dmft_static import static_limit
 
@@ -83,10 +85,11 @@ def test_first_steps_by_hand():
     assert float(found.C[1, 1]) == pytest.approx(C1, rel=1e-14)
     assert float(found.K[1, 0]) == pytest.approx(-(a**2) * D * eta * stays * b, rel=1e-14)
     assert float(found.R[2, 0]) == pytest.approx(1 - eta * lam - eta * alpha * D * a * b, rel=1e-14)
-    assert float(found.lambda_hat[2]) == pytest.approx(lam + alpha * D * a * b, rel=1e-14)
-    assert float(found.memory[1, 0]) == pytest.approx(-alpha * D * float(found.K[1, 0]) / eta, rel=1e-14)
-    assert float(found.noise[0, 0]) == pytest.approx(alpha * D * M00, rel=1e-14)
-    assert float(found.memory[1, 1]) == 0.0
+    letters = kernels(Numbers.of(model), found.K, found.M)
+    assert float(letters.lambda_hat[2]) == pytest.approx(lam + alpha * D * a * b, rel=1e-14)
+    assert float(letters.memory[1, 0]) == pytest.approx(-alpha * D * float(found.K[1, 0]) / eta, rel=1e-14)
+    assert float(letters.noise[0, 0]) == pytest.approx(alpha * D * M00, rel=1e-14)
+    assert float(letters.memory[1, 1]) == 0.0
 
 
 def test_persistent_at_eta_over_b_is_vanilla():

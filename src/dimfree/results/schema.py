@@ -29,6 +29,9 @@ VARIABLES: dict[str, Variable] = {
     "K": Variable(
         ("time", "replica", "time_"), "1", "response of the force on one sample to a shift of its preactivation"
     ),
+    "lambda_hat": Variable(("time", "replica"), "1", "effective regularisation of the weights"),
+    "M_R": Variable(("time", "replica", "time_"), "1", "memory kernel of the continuous-time equations, t' < t"),
+    "M_C": Variable(("time", "replica", "time_"), "1", "correlation of the noise on the weights"),
     "train_loss": Variable(("time", "replica"), "1", "mean loss over the data set, without weight decay"),
     "bias": Variable(("time", "replica", "unit"), "1", "offsets b of the neurons"),
     "r1": Variable(

@@ -17,6 +17,8 @@ from dimfree.functions.dataset_model import DataSetModel, dataset_model
 from dimfree.functions.loss import Square
 from dimfree.functions.multi_pass import MultiPassModel
 from dimfree.problem.dataset import DataSetProblem
+from dimfree.theory.dmft_kernels import kernels
+from dimfree.theory.dmft_numbers import Numbers
 from dimfree.theory.dmft_paths import fewest_paths, memory, solve_paths
 from dimfree.theory.dmft_square import solve
 from dimfree.theory.marchenko_pastur import require_stable
@@ -68,13 +70,9 @@ class DMFT(DataSetDescription):
         else:
             responses = self._with_responses(letters, steps)
             solution = solve_paths(letters, steps, key, self._paths(steps), self.ensembles, responses)._asdict()
-        one_time: dict[str, Any] = {name: solution[name][:, at].T for name in ("m", "train_loss")}
-        one_time["risk"] = solution["generalisation_error"][:, at].T
-        if letters.has_classes and "train_accuracy" in solution:  # the exact closure has no paths to count
-            one_time["train_accuracy"] = solution["train_accuracy"][:, at].T
-        known = [name for name in ("C", "R", "K") if solution[name] is not None]
-        two_time = {name: np.swapaxes(solution[name][:, at][:, :, at], 0, 1) for name in known}
-        return state, {name: jnp.asarray(values) for name, values in (one_time | two_time).items()}
+        if solution["K"] is not None:
+            solution |= kernels(Numbers.of(letters), solution["K"], solution["M"])._asdict()
+        return state, _seen(solution, at, letters.has_classes)
 
     def _paths(self, steps: int) -> int:
         return max(self.paths, fewest_paths(steps))
@@ -83,6 +81,19 @@ class DMFT(DataSetDescription):
         if self.responses is None:
             return steps <= _WITH_RESPONSES and _is_smooth(letters)
         return self.responses
+
+
+def _seen(solution: dict[str, Any], at: Any, has_classes: bool) -> dict[str, Any]:
+    """What there is at the asked steps, with the time first and ensembles as replicas."""
+    one_time = {"m": "m", "train_loss": "train_loss", "risk": "generalisation_error", "lambda_hat": "lambda_hat"}
+    if has_classes:
+        one_time["train_accuracy"] = "train_accuracy"
+    two_time = {"C": "C", "R": "R", "K": "K", "M_R": "memory", "M_C": "noise"}
+    seen = {name: solution[key][:, at].T for name, key in one_time.items() if solution.get(key) is not None}
+    for name, key in two_time.items():
+        if solution.get(key) is not None:
+            seen[name] = np.swapaxes(solution[key][:, at][:, :, at], 0, 1)
+    return {name: jnp.asarray(values) for name, values in seen.items()}
 
 
 def _unstable(letters: MultiPassModel) -> str | None:

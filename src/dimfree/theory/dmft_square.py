@@ -29,9 +29,6 @@ class SquareSolution(NamedTuple):
     M: Float64[np.ndarray, "n n"]  # correlation of the force, symmetric
     train_loss: Float64[np.ndarray, " n"]
     generalisation_error: Float64[np.ndarray, " n"]
-    lambda_hat: Float64[np.ndarray, " n"]  # effective regularisation
-    memory: Float64[np.ndarray, "n n"]  # M_R of the continuous-time equations, zero unless s < t
-    noise: Float64[np.ndarray, "n n"]  # M_C of the continuous-time equations
 
 
 class _Now(NamedTuple):
@@ -131,8 +128,8 @@ class _Rows:
         return (k @ (1 - m)) * (1 - m) + n.Delta * overlap + n.label_noise * k.sum()
 
     def solution(self) -> SquareSolution:
-        """The averages with the signal, and the kernels in the letters of the continuous-time equations."""
-        n, signal = self.n, self.m[:, None] * self.m
+        """The averages with the signal."""
+        signal = self.m[:, None] * self.m
         M, C = self.M + np.tril(self.M, -1).T, self.C + signal
         error = self.model.generalisation_error(jnp.asarray(self.m), jnp.asarray(C.diagonal()))
         return SquareSolution(
@@ -144,7 +141,4 @@ class _Rows:
             M=M,
             train_loss=self.train_loss,
             generalisation_error=np.asarray(error),
-            lambda_hat=n.lambda_ + n.alpha * n.Delta * self.K.diagonal(),
-            memory=-n.alpha * n.Delta * np.tril(self.K, -1) / n.eta,
-            noise=n.alpha * n.Delta * M,
         )
