@@ -10,7 +10,7 @@ import numpy as np
 from dimfree.functions.loss import Loss
 from dimfree.functions.loss import loss as loss_of
 from dimfree.functions.multi_pass import MultiPassModel, multi_pass_model
-from dimfree.theory.dmft_paths import mean_and_error, solve_paths
+from dimfree.theory.dmft_paths import fewest_paths, mean_and_error, solve_paths
 from dimfree.theory.dmft_square import solve
 from dimfree.theory.dmft_static import static_limit
 from dimfree.theory.effective_temperature import stationary
@@ -82,7 +82,8 @@ def vanilla_stationary(inputs: Values) -> Values:
 
 def paths(inputs: Values) -> Values:
     """The path DMFT: means and standard errors over ensembles of this run."""
-    found = solve_paths(_model(inputs), inputs["steps"], jax.random.key(7), _PATHS, _ENSEMBLES)
+    steps = inputs["steps"]
+    found = solve_paths(_model(inputs), steps, jax.random.key(7), max(_PATHS, fewest_paths(steps)), _ENSEMBLES)
     at = np.asarray(inputs["t_index"])
     observed = {
         "m": found.m[:, at],
