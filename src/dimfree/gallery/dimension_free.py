@@ -32,7 +32,7 @@ class DimensionFree(Entry[xr.DataTree]):
     cites: ClassVar[tuple[str, ...]] = ("mei2019",)
     law: GaussianStart | None = None  # of the PDE's cloud; None is the law of the start
     sgd: VectorSGD = VectorSGD()
-    widths: tuple[int, ...] = (20, 80)
+    widths: tuple[int, ...] = (20, 40, 80)
     dimensions: tuple[int, ...] = (15, 60, 240)
     samples: float = 0.3  # eps d
     scaled: bool = True  # whether the step shrinks like 1/d; else it is the one of the smallest dimension
@@ -90,7 +90,7 @@ class DimensionFree(Entry[xr.DataTree]):
 
     def seconds(self, full: bool) -> float:
         """One compilation per width and dimension, and steps in proportion to the dimension."""
-        return 12.0 * len(self.widths) * len(self.dimensions) + (400.0 if full else 15.0)
+        return 7.5 * len(self.widths) * len(self.dimensions) + (400.0 if full else 15.0)
 
 
 def dimensions_of(data: xr.DataTree) -> tuple[int, ...]:
