@@ -8,6 +8,7 @@ import pytest
 from dimfree.functions import activation
 from dimfree.functions.ramps import DIP_RAMP, RAMP
 from dimfree.gallery.two_gaussians import DIP_RAMP as DIPPED
+from dimfree.gallery.two_gaussians import two_gaussians_problem
 from dimfree.gaussian.neurons import norms
 from dimfree.problem import GaussianStart, Neurons, NoisyOnePass, TwoGaussians, TwoGaussiansProblem
 from dimfree.simulate.neurons import NeuronSGD
@@ -22,12 +23,8 @@ NONMONO = TwoGaussiansProblem(
     training=NoisyOnePass(learning_rate=1.6),  # eps = 1e-4
     start=GaussianStart(scale=0.4),
 )
-RELU = TwoGaussiansProblem(
-    dimension=160,
-    data=TwoGaussians(contrast=0.4, signal=30),
-    network=Neurons(width=300, activation="relu", trained=("first-layer", "bias", "second-layer"), bias_start=1.0),
-    training=NoisyOnePass(learning_rate=9.6),  # eps = 2e-4
-)
+ALL = Neurons(activation="relu", trained=("first-layer", "bias", "second-layer"), bias_start=1.0)
+RELU = two_gaussians_problem(160, 300, 0.4, 2e-4, 0.8, 6.0, signal=30, network=ALL)
 LETTERS = ("a", "bias", "r1", "r2")
 SGD = NeuronSGD()
 

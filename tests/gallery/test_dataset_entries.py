@@ -38,7 +38,9 @@ TINY: dict[str, Entry] = {
     "mixture-persistent": MixturePersistent(theory=FEW, other=FEW, fractions=(0.3,), dimension=60, seeds=4),
     "three-clusters": ThreeClustersEntry(theory=FEW, dimension=60, seeds=4),
     "dmft-vs-size": DMFTVersusSize(dimensions=(20, 40, 80), runs=400),
-    "sign-retrieval": SignRetrieval(theory=FEW, dimension=60, seeds=4, steps=200, early=10, sizes=(40, 80)),
+    "sign-retrieval": SignRetrieval(
+        theory=FEW, late_theory=FEW, dimension=60, seeds=4, steps=200, early=10, late=20, sizes=(40, 80)
+    ),
 }
 
 
@@ -171,6 +173,25 @@ def test_temperatures_that_do_not_rise_are_noticed():
     vanilla = data.sel(persistence=0.0)
     cold = xr.concat([vanilla.assign_coords(persistence=tau) for tau in data["persistence"].values], "persistence")
     assert failing(TemperaturePersistent(), cold.transpose("fraction", "persistence", "lag")) == {0, 1, 2, 3}
+
+
+@pytest.mark.slow
+def test_the_theory_of_the_recovery_is_judged_and_drawn_in_full_size():
+    """Twenty steps are not enough to recover; made-up ends are, if only persistent batches have them."""
+    entry = TINY["sign-retrieval"]
+    data = entry.measure(True, silent)
+    assert failing(entry, data) >= {9, 10}
+    for protocol, end in (("full batch", 0.5), ("vanilla", 0.6), ("persistent", 1.0)):
+        late = data[f"late {protocol}/dmft"].to_dataset()
+        late["m"][-1] = end
+        data[f"late {protocol}/dmft"] = xr.DataTree(late)
+    assert not failing(entry, data) & {9, 10}
+    late["m"][-1] = 0.7
+    data["late persistent/dmft"] = xr.DataTree(late)
+    assert failing(entry, data) >= {9, 10}
+    figure = Figure()
+    entry.draw(data, figure)
+    assert "dmft" in [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
 
 
 @pytest.mark.slow

@@ -28,10 +28,9 @@ from dimfree.results.store import save
 from dimfree.simulate.dataset import response, simulate_dataset
 from dimfree.simulate.multi_pass import MultiPassSGD
 from dimfree.theory.dmft import DMFT
-from dimfree.theory.effective_temperature import EffectiveTemperature, effective_temperature, slopes, stationary
+from dimfree.theory.effective_temperature import EffectiveTemperature, Slopes, effective_temperature, slopes, stationary
 
 Values = Float64[np.ndarray, "..."]
-SLOPES = ("short", "long", "total", "fit")
 _DRIFT = 0.05  # of Delta C: more, and the run is called not stationary
 _LAGS = 10  # of the simulation, spread evenly over the response
 
@@ -107,7 +106,7 @@ class Temperature(NamedTuple):
         for heading in headings:
             table.add_column(heading, justify="left" if heading == "account" else "right")
         for one in self.accounts:
-            table.add_row(one.name, *(_number(*one.slope(which)) for which in SLOPES))
+            table.add_row(one.name, *(_number(*one.slope(which)) for which in Slopes._fields))
         return table
 
     def summary(self) -> str:
@@ -140,7 +139,9 @@ class Temperature(NamedTuple):
             "deviation": dict(zip(("value", "error"), off, strict=True)) if (off := self.deviation()) else None,
             "accounts": {
                 one.name: {
-                    "temperature": {w: dict(zip(("value", "error"), one.slope(w), strict=True)) for w in SLOPES},
+                    "temperature": {
+                        w: dict(zip(("value", "error"), one.slope(w), strict=True)) for w in Slopes._fields
+                    },
                     "lag": one.lag.tolist(),
                     "chi": one.chi.mean(axis=0).tolist(),
                     "Delta_C": one.Delta_C.mean(axis=0).tolist(),

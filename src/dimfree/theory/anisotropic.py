@@ -14,12 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.errors import ProblemError
 from dimfree.functions.activation import Activation
 from dimfree.gaussian.radial import check_contrast
 from dimfree.gaussian.two_directions import angular_table, polar
 from dimfree.theory.fixed_step import Field
-from dimfree.theory.radial import quantile_radii
 
 _LABELS = np.array([1.0, -1.0])
 
@@ -83,19 +81,3 @@ def anisotropic(
     check_contrast(Delta)
     angular_table(sizes)  # complains of dimensions without directions
     return AnisotropicField(sigma, jnp.asarray(float(Delta)), sizes, train_a, train_b)
-
-
-def check_subspace(s0: float, d: float) -> None:
-    """The classes must differ somewhere, and have something in common."""
-    if not 0 < s0 < d:
-        raise ProblemError(
-            f"the subspace has dimension s0 = {s0:g} in d = {d:g}; give 0 < s0 < d (s0 = d is isotropic)."
-        )
-
-
-def quantile_neurons(kappa: float, count: int, s0: float, d: float, a: float = 1.0, b: float = 0.0) -> Neurons:
-    """The start w ~ N(0, kappa²/d I) as count² particles: all pairs of quantiles of r1 and r2."""
-    check_subspace(s0, d)
-    r1, r2 = (quantile_radii(kappa * (n / d) ** 0.5, count, n) for n in (s0, d - s0))
-    one, two = (x.ravel() for x in jnp.meshgrid(r1, r2))
-    return Neurons(jnp.full(count**2, float(a)), jnp.full(count**2, float(b)), one, two)
