@@ -8,11 +8,11 @@ import jax
 
 import dimfree as df
 from clock import Bar, cpu_seconds
-from dimfree.functions.dataset_model import dataset_model
-from dimfree.functions.multi_pass import MultiPassModel
-from dimfree.simulate.dataset import simulate_dataset
-from dimfree.theory.dmft_paths import solve_paths
-from dimfree.theory.dmft_square import solve
+from dimfree.dataset.words import dataset_model
+from dimfree.dataset.model import MultiPassModel
+from dimfree.dataset.real.descent import simulate_dataset
+from dimfree.dataset.dmft.paths import solve_paths
+from dimfree.dataset.dmft.square import solve
 
 BARS = {"dmft_over_simulation": Bar(True, 1.0), "dmft_paths_steps": Bar(True, 8.5), "dmft_square_steps": Bar(True, 8.0)}
 

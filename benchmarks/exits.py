@@ -5,8 +5,8 @@ import jax.numpy as jnp
 
 import dimfree as df
 from clock import Bar, cpu_seconds
-from dimfree.simulate.exits import advance_passage, begin_passage, draw_starts
-from dimfree.simulate.walk import Walker
+from dimfree.onepass.real.passages import advance_passage, begin_passage, draw_starts
+from dimfree.onepass.real.walk import Walker
 
 BARS = {"exits_vector_vs_chain": Bar(False, 8)}
 

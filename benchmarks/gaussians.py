@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from clock import Bar, cpu_seconds
-from dimfree.problem import Neurons, NoisyOnePass, Run, TwoGaussiansProblem
-from dimfree.simulate.neurons import NeuronSGD
-from dimfree.theory.pde import DistributionalDynamics
+from dimfree.onepass.gaussians_problem import Neurons, NoisyOnePass, TwoGaussiansProblem
+from dimfree.problem import Run
+from dimfree.onepass.real.neurons import NeuronSGD
+from dimfree.onepass.limits.pde import DistributionalDynamics
 
 BARS = {"pde_over_sgd": Bar(True, 1 / 50)}
 MEASURED = 4000  # steps of SGD, of 2e7

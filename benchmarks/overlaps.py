@@ -11,7 +11,7 @@ import dimfree as df
 from clock import Bar, cpu_seconds
 from dimfree.gaussian.draws import normals
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.gaussian.variance import variance_error
+from dimfree.gaussian.variance.ladder import variance_error
 
 BARS = {
     "vector_sgd_vs_rng": Bar(False, 0.65),

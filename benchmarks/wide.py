@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 import dimfree as df
 from clock import Bar, cpu_seconds
-from dimfree.gaussian.start import draw_particles
-from dimfree.theory.mean_field import Dimensionless
+from dimfree.onepass.start import draw_particles
+from dimfree.onepass.limits.wide import Dimensionless
 
 BARS = {"dimensionless_width": Bar(True, 150)}
 

@@ -14,14 +14,14 @@ if "jax" in sys.modules:
 
 if TYPE_CHECKING:
     from dimfree.comparison.compare import Comparison, compare
-    from dimfree.comparison.couplings import couplings
-    from dimfree.comparison.exits import exit_times
-    from dimfree.comparison.temperature import temperature
+    from dimfree.questions.couplings.answer import couplings
+    from dimfree.questions.exit_times.answer import exit_times
+    from dimfree.questions.temperature.answer import temperature
     from dimfree.description import Cost, Description
     from dimfree.errors import DimfreeError, DivergenceError, OutputError, ProblemError, RefusalError
     from dimfree.functions import activation, model
     from dimfree.gaussian.overlaps import Overlaps
-    from dimfree.gaussian.start import Start, draw_start
+    from dimfree.onepass.start import Start, draw_start
     from dimfree.problem import (
         AlignedStart,
         DataSetProblem,
@@ -57,24 +57,24 @@ if TYPE_CHECKING:
     )
     from dimfree.registry import descriptions
     from dimfree.results.record import record
-    from dimfree.simulate.chain import OverlapChain
-    from dimfree.simulate.vectors import VectorSGD
-    from dimfree.theory.band import band
-    from dimfree.theory.diffusion import Diffusion
-    from dimfree.theory.high_dimensional import GradientFlow, HighDimensional
-    from dimfree.theory.mean_field import Dimensionless, MeanField
+    from dimfree.onepass.real.chain import OverlapChain
+    from dimfree.onepass.real.vectors import VectorSGD
+    from dimfree.onepass.limits.band import band
+    from dimfree.onepass.limits.diffusion import Diffusion
+    from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
+    from dimfree.onepass.limits.wide import Dimensionless, MeanField
 
 # Where each public name lives: imported on first use, so that `import dimfree` and `dimfree --help` stay fast.
 _HOMES = {
     "dimfree.comparison.compare": ("Comparison", "compare"),
-    "dimfree.comparison.couplings": ("couplings",),
-    "dimfree.comparison.exits": ("exit_times",),
-    "dimfree.comparison.temperature": ("temperature",),
+    "dimfree.questions.couplings.answer": ("couplings",),
+    "dimfree.questions.exit_times.answer": ("exit_times",),
+    "dimfree.questions.temperature.answer": ("temperature",),
     "dimfree.description": ("Cost", "Description"),
     "dimfree.errors": ("DimfreeError", "DivergenceError", "OutputError", "ProblemError", "RefusalError"),
     "dimfree.functions": ("activation", "model"),
     "dimfree.gaussian.overlaps": ("Overlaps",),
-    "dimfree.gaussian.start": ("Start", "draw_start"),
+    "dimfree.onepass.start": ("Start", "draw_start"),
     "dimfree.problem": (
         "AlignedStart",
         "DataSetProblem",
@@ -110,12 +110,12 @@ _HOMES = {
     ),
     "dimfree.registry": ("descriptions",),
     "dimfree.results.record": ("record",),
-    "dimfree.simulate.chain": ("OverlapChain",),
-    "dimfree.simulate.vectors": ("VectorSGD",),
-    "dimfree.theory.band": ("band",),
-    "dimfree.theory.diffusion": ("Diffusion",),
-    "dimfree.theory.high_dimensional": ("GradientFlow", "HighDimensional"),
-    "dimfree.theory.mean_field": ("Dimensionless", "MeanField"),
+    "dimfree.onepass.real.chain": ("OverlapChain",),
+    "dimfree.onepass.real.vectors": ("VectorSGD",),
+    "dimfree.onepass.limits.band": ("band",),
+    "dimfree.onepass.limits.diffusion": ("Diffusion",),
+    "dimfree.onepass.limits.ode": ("GradientFlow", "HighDimensional"),
+    "dimfree.onepass.limits.wide": ("Dimensionless", "MeanField"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -8,19 +8,19 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, Key
 
-from dimfree.functions.dataset_model import DataSetModel, dataset_model
-from dimfree.functions.model import Model
-from dimfree.functions.model import model as model_of
-from dimfree.functions.neuron_model import NeuronModel, neuron_model
+from dimfree.dataset.words import DataSetModel, dataset_model
+from dimfree.onepass.model import Model
+from dimfree.onepass.model import model as model_of
+from dimfree.onepass.gaussians_model import NeuronModel, neuron_model
 from dimfree.gaussian.moments import risk
-from dimfree.gaussian.neurons import NeuronStart, Seen, draw_neurons
+from dimfree.onepass.gaussians_start import NeuronStart, Seen, draw_neurons
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.particles import MOST_PAIRS
-from dimfree.gaussian.start import draw_start
-from dimfree.problem import Problem
-from dimfree.problem.dataset import DataSetProblem
-from dimfree.problem.gaussians import TwoGaussiansProblem
-from dimfree.problem.outline import Outline
+from dimfree.onepass.start import draw_start
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.dataset.problem import DataSetProblem
+from dimfree.onepass.gaussians_problem import TwoGaussiansProblem
+from dimfree.problem.problem import Problem
 
 _AS_VECTORS = 50_000_000  # numbers; starts are drawn as weight vectors up to this size
 
@@ -44,7 +44,7 @@ class Description(eqx.Module):
     name: eqx.AbstractClassVar[str]  # the CLI word, the legend label, the `description` coordinate
     summary: eqx.AbstractClassVar[str]  # one line for `dimfree list`
     cites: eqx.AbstractClassVar[tuple[str, ...]]  # keys into references.bib
-    family: ClassVar[str] = Problem.family  # the problems it speaks of
+    family: ClassVar[str] = OnePassProblem.family  # the problems it speaks of
     stochastic: ClassVar[bool] = False
     pairs: ClassVar[bool] = True  # whether it follows the overlaps between all pairs of units
     chunk: ClassVar[int] = 1  # how many times one call of `advance` answers
@@ -54,7 +54,7 @@ class Description(eqx.Module):
         """Why this description does not hold here, in one sentence; None when it does."""
         return None
 
-    def refusal(self, problem: Outline) -> str | None:
+    def refusal(self, problem: Problem) -> str | None:
         """What users of a description ask: whether the problem is of another family or too large, or is refused."""
         if problem.family != self.family:
             return f"it speaks of training on {self.family}, and this problem is training on {problem.family}."

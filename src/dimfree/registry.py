@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 GROUP = "dimfree.descriptions"
 _OWN = {
-    "sgd": "dimfree.simulate.vectors:VectorSGD",
-    "chain": "dimfree.simulate.chain:OverlapChain",
-    "ode": "dimfree.theory.high_dimensional:HighDimensional",
-    "gradient-flow": "dimfree.theory.high_dimensional:GradientFlow",
-    "mean-field": "dimfree.theory.mean_field:MeanField",
-    "dimensionless": "dimfree.theory.mean_field:Dimensionless",
-    "diffusion": "dimfree.theory.diffusion:Diffusion",
-    "multi-pass": "dimfree.simulate.multi_pass:MultiPassSGD",
-    "dmft": "dimfree.theory.dmft:DMFT",
-    "neurons": "dimfree.simulate.neurons:NeuronSGD",
-    "pde": "dimfree.theory.pde:DistributionalDynamics",
+    "sgd": "dimfree.onepass.real.vectors:VectorSGD",
+    "chain": "dimfree.onepass.real.chain:OverlapChain",
+    "ode": "dimfree.onepass.limits.ode:HighDimensional",
+    "gradient-flow": "dimfree.onepass.limits.ode:GradientFlow",
+    "mean-field": "dimfree.onepass.limits.wide:MeanField",
+    "dimensionless": "dimfree.onepass.limits.wide:Dimensionless",
+    "diffusion": "dimfree.onepass.limits.diffusion:Diffusion",
+    "multi-pass": "dimfree.dataset.real.multi_pass:MultiPassSGD",
+    "dmft": "dimfree.dataset.dmft.description:DMFT",
+    "neurons": "dimfree.onepass.real.neurons:NeuronSGD",
+    "pde": "dimfree.onepass.limits.pde:DistributionalDynamics",
 }
 
 

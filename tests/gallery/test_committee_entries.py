@@ -17,10 +17,11 @@ from dimfree.gallery.mean_field_density import MeanFieldDensity
 from dimfree.gallery.regimes import Regimes
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.wide_networks import WideNetworks
-from dimfree.problem import OnePass, Problem, Run
-from dimfree.simulate.chain import OverlapChain
-from dimfree.theory.high_dimensional import GradientFlow, HighDimensional
-from dimfree.theory.mean_field import Dimensionless, MeanField, density
+from dimfree.onepass.sections import OnePass
+from dimfree.problem import Problem, Run
+from dimfree.onepass.real.chain import OverlapChain
+from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
+from dimfree.onepass.limits.wide import Dimensionless, MeanField, density
 
 ENTRIES: dict[str, Callable[[], Entry]] = {
     "classical-k2": ClassicalK2,

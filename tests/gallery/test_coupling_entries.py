@@ -6,12 +6,12 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.comparison.coupling_slopes import Sweep
-from dimfree.comparison.couplings import DYNAMICS, QUANTITIES
+from dimfree.questions.couplings.slopes import Sweep
+from dimfree.questions.couplings.answer import DYNAMICS, QUANTITIES
 from dimfree.gallery.dimension_free import DimensionFree
 from dimfree.gallery.four_dynamics import FourDynamics
-from dimfree.problem import GaussianStart
-from dimfree.simulate.vectors import VectorSGD
+from dimfree.onepass.sections import GaussianStart
+from dimfree.onepass.real.vectors import VectorSGD
 
 RATES = {  # powers of width, step and dimension in the theorems
     "risk PDE-ND": (-0.5, 0.0, 0.0),

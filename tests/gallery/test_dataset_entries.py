@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dimfree.errors import ProblemError
-from dimfree.functions.dataset_model import dataset_model
+from dimfree.dataset.words import dataset_model
 from dimfree.gallery import shelf
 from dimfree.gallery.agreement import mean_and_error, observed, sigmas
 from dimfree.gallery.dmft_vs_size import DMFTVersusSize
@@ -19,7 +19,7 @@ from dimfree.gallery.mixtures import MixturePersistent, MixtureVanilla, ThreeClu
 from dimfree.gallery.runs import Case, run_cases
 from dimfree.gallery.sign_retrieval import SignRetrieval
 from dimfree.gallery.temperatures import EffectiveTemperatureEntry, TemperaturePersistent
-from dimfree.theory.dmft import DMFT
+from dimfree.dataset.dmft.description import DMFT
 
 matplotlib.use("Agg")
 

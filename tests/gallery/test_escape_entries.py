@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import dimfree as df
-from dimfree.comparison.escape import Point, Scaling
+from dimfree.questions.escape.answer import Point, Scaling
 from dimfree.gallery.information_exponent import InformationExponent, Sizes, _dataset
 from dimfree.gallery.noise_matters import NoiseMatters
 from dimfree.gallery.width_matters import WidthMatters

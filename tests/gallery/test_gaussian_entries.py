@@ -15,9 +15,9 @@ from dimfree.gallery.noisy_sgd import NoisySGD
 from dimfree.gallery.risk_vs_delta import RiskVersusDelta
 from dimfree.gallery.solvable_models import linear_force, quadratic_force
 from dimfree.gallery.truncated_relu import TruncatedReLU
-from dimfree.simulate.neurons import NeuronSGD
-from dimfree.theory.pde import DistributionalDynamics
-from dimfree.theory.solvable import quadratic_variance
+from dimfree.onepass.real.neurons import NeuronSGD
+from dimfree.onepass.limits.pde import DistributionalDynamics
+from dimfree.onepass.limits.solvable import quadratic_variance
 
 ENTRIES = {
     one.name: one for one in (GaussianHistogram, GaussianReLU, KappaDichotomy, RiskVersusDelta, NoisySGD, TruncatedReLU)

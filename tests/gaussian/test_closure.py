@@ -9,7 +9,7 @@ import pytest
 from scipy.special import roots_jacobi
 
 import dimfree as df
-from dimfree.functions import Model, model
+from dimfree.onepass.model import Model, model
 from dimfree.gaussian import closure, series
 from dimfree.gaussian.closure import truncation, uses_series
 from dimfree.gaussian.moments import gradient_terms

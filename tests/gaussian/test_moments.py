@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dimfree.functions import Model, model
+from dimfree.onepass.model import Model, model
 from dimfree.gaussian import moments
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.problem import MultiIndex, Problem, Teacher, TwoLayer
+from dimfree.onepass.sections import MultiIndex, Teacher, TwoLayer
+from dimfree.problem import Problem
 
 gradient_terms, risk = jax.jit(moments.gradient_terms), jax.jit(moments.risk)
 

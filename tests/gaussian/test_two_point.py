@@ -9,8 +9,8 @@ import pytest
 from pair_reference import FUNCTIONS, Function, expectations
 
 from dimfree.functions import activation
-from dimfree.gaussian.two_point import TwoPoint
-from dimfree.gaussian.two_point import two_point as two_point_eager
+from dimfree.gaussian.two_point.ladder import TwoPoint
+from dimfree.gaussian.two_point.ladder import two_point as two_point_eager
 
 two_point = jax.jit(two_point_eager)
 

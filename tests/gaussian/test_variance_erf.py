@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import erf
 
 import dimfree  # noqa: F401  (switches float64 on)
-from dimfree.gaussian.variance_erf import (
+from dimfree.gaussian.variance.erf import (
     variance_erf,
     variance_erf_exact,
     variance_erf_wide,

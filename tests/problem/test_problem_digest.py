@@ -8,7 +8,8 @@ import sys
 import jax.numpy as jnp
 import pytest
 
-from dimfree.problem import Problem, TwoLayer, loads
+from dimfree.onepass.sections import TwoLayer
+from dimfree.problem import Problem, loads
 
 CHANGES = {
     "dimension": 501,

@@ -3,7 +3,8 @@
 import pytest
 
 from dimfree.errors import DimfreeError, ProblemError
-from dimfree.problem import Problem, TwoLayer, load, loads
+from dimfree.onepass.sections import TwoLayer
+from dimfree.problem import Problem, load, loads
 from dimfree.problem.toml import parse_override
 
 PAIR = '[network]\nwidth = 2\n[data]\nunits = 1\n[start]\nkind = "overlaps"\n'

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dimfree.problem import OnePass, Problem, Run, TwoLayer
+from dimfree.onepass.sections import OnePass, TwoLayer
+from dimfree.problem import Problem, Run
 
 
 def of(points: int, spacing: str, steps: int, dimension: int = 300, learning_rate: float = 0.7) -> Problem:

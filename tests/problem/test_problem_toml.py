@@ -5,20 +5,8 @@ import pytest
 from hypothesis import given
 from problem_strategies import problem_tables
 
-from dimfree.problem import (
-    ExponentialDecay,
-    Hermite,
-    MultiIndex,
-    OnePass,
-    PowerDecay,
-    Problem,
-    SphereStart,
-    Teacher,
-    TwoLayer,
-    dumps,
-    load,
-    loads,
-)
+from dimfree.onepass.sections import MultiIndex, OnePass, SphereStart, Teacher, TwoLayer
+from dimfree.problem import ExponentialDecay, Hermite, PowerDecay, Problem, dumps, load, loads
 from dimfree.problem.toml import parse_override
 
 

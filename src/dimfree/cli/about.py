@@ -86,6 +86,6 @@ def verify(
 def doctor() -> None:
     """Say what this installation is: versions, precision, cores, memory, speed."""
     prepare()
-    from dimfree.results.doctor import report
+    from dimfree.doctor import report
 
     typer.echo(report())

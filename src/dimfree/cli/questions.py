@@ -19,12 +19,12 @@ def regime(
 ) -> None:
     """Say in words which limit a problem is near, and what a wider network or a smaller step would change."""
     problem = one_pass_problem(file, change, None, "regimes")
-    from dimfree.theory.regimes import explain
+    from dimfree.questions.regimes.answer import explain
 
     typer.echo(explain(problem))
     if out:
         prepare(out)
-        from dimfree.comparison.regime_figure import draw_regimes
+        from dimfree.questions.regimes.figure import draw_regimes
 
         typer.echo(f"figure:  {draw_regimes(problem, out / 'regimes.png')}", err=True)
 
@@ -44,7 +44,7 @@ def exit_times(
     """Say when SGD and its limits leave mediocrity: the first time at which the risk has lost a part."""
     problem = one_pass_problem(file, change, seed, "exit times")
     prepare(out)
-    from dimfree.comparison.exits import exit_times as measure
+    from dimfree.questions.exit_times.answer import exit_times as measure
 
     with progress_over(problem, quiet or as_json) as watch:
         found = measure(problem, threshold, replicas, budget=budget, watch=watch)
@@ -61,7 +61,7 @@ def complexity(file: ProblemFile = None, change: Overrides = None, as_json: Json
     """Say how many samples SGD needs to find the target: information exponent, leap, admissible rate."""
     problem = one_pass_problem(file, change, None, "sample complexities")
     prepare()
-    from dimfree.comparison.escape import sample_complexity
+    from dimfree.questions.escape.answer import sample_complexity
 
     found = sample_complexity(problem)
     typer.echo(json.dumps(found._asdict(), indent=2) if as_json else found.summary())
@@ -81,7 +81,7 @@ def temperature(
     quiet: Quiet = False,
 ) -> None:
     """Say how hot SGD on a data set is: response against correlation in the last part of the run."""
-    from dimfree.problem import DataSetProblem
+    from dimfree.dataset.problem import DataSetProblem
 
     problem = DataSetProblem() if file is None and not change else problem_of(file, change, seed)
     if not isinstance(problem, DataSetProblem):
@@ -90,7 +90,7 @@ def temperature(
             "set data.kind = 'two-clusters'."
         )
     prepare(out)
-    from dimfree.comparison.temperature import temperature as measure
+    from dimfree.questions.temperature.answer import temperature as measure
 
     found = measure(problem, window=window, seeds=seeds)
     results, figure = found.save(out / "temperature.nc"), found.plot(out / "temperature.png")

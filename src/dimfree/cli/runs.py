@@ -104,9 +104,10 @@ def show(file: ProblemFile = None, change: Overrides = None, as_json: Json = Fal
     problem = problem_of(file, change, None)
     prepare()
     from dimfree.comparison.budget import duration, machine_factor
-    from dimfree.functions import model
-    from dimfree.gaussian.variance import rung
-    from dimfree.problem import Problem, dumps
+    from dimfree.onepass.model import model
+    from dimfree.gaussian.variance.ladder import rung
+    from dimfree.onepass.problem import OnePassProblem
+    from dimfree.problem import dumps
     from dimfree.registry import descriptions
 
     rows: list[dict[str, Any]] = []
@@ -132,5 +133,5 @@ def show(file: ProblemFile = None, change: Overrides = None, as_json: Json = Fal
         if row["refuses"] is None:
             answer = f"about {duration(row['seconds'])}, {row['steps']:.3g} steps, {row['memory'] / 1e6:.3g} MB"
         typer.echo(f"{row['description']:<15}{answer}")
-    if isinstance(problem, Problem):
+    if isinstance(problem, OnePassProblem):
         typer.echo(f"\nThe variance term of the ode stands on the rung {rung(model(problem))!r} (docs/accuracy.md).")

@@ -12,16 +12,17 @@ import typer
 from dimfree.errors import RefusalError
 
 if TYPE_CHECKING:
-    from dimfree.problem import Problem
-    from dimfree.problem.outline import Outline
+    from dimfree.onepass.problem import OnePassProblem
+    from dimfree.problem.problem import Problem
 
 
-def problem_of(file: Path | None, change: list[str] | None, seed: int | None) -> "Outline":
+def problem_of(file: Path | None, change: list[str] | None, seed: int | None) -> "Problem":
     """The problem of a file (or the embedded default) with single keys changed."""
-    from dimfree.problem import Problem, load
+    from dimfree.onepass.problem import OnePassProblem
+    from dimfree.problem import load
     from dimfree.problem.toml import parse_override, with_overrides
 
-    problem = load(file) if file else Problem()
+    problem = load(file) if file else OnePassProblem()
     changes = dict(parse_override(text) for text in change or ())
     if seed is not None:
         changes["run.seed"] = seed
@@ -30,10 +31,10 @@ def problem_of(file: Path | None, change: list[str] | None, seed: int | None) ->
 
 def one_pass_problem(file: Path | None, change: list[str] | None, seed: int | None, asked: str) -> "Problem":
     """The same, for questions about one-pass SGD only."""
-    from dimfree.problem import Problem
+    from dimfree.onepass.problem import OnePassProblem
 
     problem = problem_of(file, change, seed)
-    if not isinstance(problem, Problem):
+    if not isinstance(problem, OnePassProblem):
         raise RefusalError(
             f"{asked} are about training on fresh samples, and this problem is training on {problem.family}."
         )
@@ -55,7 +56,7 @@ def prepare(out: Path | None = None) -> None:
 
 
 @contextmanager
-def progress_over(problem: "Outline", silent: bool) -> Iterator[Any]:
+def progress_over(problem: "Problem", silent: bool) -> Iterator[Any]:
     """A bar per description with the time left, on a terminal only."""
     if silent or not sys.stderr.isatty():
         yield lambda name, reached: None

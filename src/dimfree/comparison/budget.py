@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dimfree.description import Cost, Description
-from dimfree.functions.memory import machine_memory
-from dimfree.problem.outline import Outline
+from dimfree.machine import machine_memory
+from dimfree.problem.problem import Problem
 
 _REFERENCE_SECONDS = 0.020  # what `_probe` takes on the machines in benchmarks/, whose seconds `Cost` counts
 
@@ -29,7 +29,7 @@ class Plan(NamedTuple):
     seconds: float
 
 
-def plan(problem: Outline, candidates: Iterable[Description], budget: float) -> Plan:
+def plan(problem: Problem, candidates: Iterable[Description], budget: float) -> Plan:
     """The descriptions that hold and fit into the budget (in seconds) one after the other, cheapest theories first."""
     chosen: list[Description] = []
     left_out: list[LeftOut] = []

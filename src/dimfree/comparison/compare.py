@@ -15,10 +15,11 @@ from dimfree.comparison.budget import LeftOut, plan
 from dimfree.comparison.distance import Distance, distance
 from dimfree.description import Description
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
-from dimfree.problem import Problem, load
-from dimfree.problem.dataset import DataSetProblem
-from dimfree.problem.gaussians import TwoGaussiansProblem
-from dimfree.problem.outline import Outline
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.problem import load
+from dimfree.dataset.problem import DataSetProblem
+from dimfree.onepass.gaussians_problem import TwoGaussiansProblem
+from dimfree.problem.problem import Problem
 from dimfree.registry import description as named
 from dimfree.registry import descriptions
 from dimfree.results.record import record
@@ -32,7 +33,7 @@ Watcher = Callable[[str, float], None]  # is told which description reached whic
 class Comparison(NamedTuple):
     """All accounts of one problem, as a tree with one dataset per description."""
 
-    problem: Outline
+    problem: Problem
     tree: xr.DataTree
     left_out: tuple[LeftOut, ...]
 
@@ -116,7 +117,7 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    problem: Outline | str | Path | None = None,
+    problem: Problem | str | Path | None = None,
     *,
     until: float | None = None,
     replicas: int | None = None,
@@ -151,8 +152,8 @@ def compare(
     return Comparison(problem, tree, tuple(left_out))
 
 
-def _settled(problem: Outline | str | Path | None, changes: dict[str, Any]) -> Outline:
-    base = Problem() if problem is None else problem if isinstance(problem, Outline) else load(problem)
+def _settled(problem: Problem | str | Path | None, changes: dict[str, Any]) -> Problem:
+    base = OnePassProblem() if problem is None else problem if isinstance(problem, Problem) else load(problem)
     given = {key: value for key, value in changes.items() if value is not None}
     return base.replace(**given) if given else base
 

@@ -1,8 +1,8 @@
 """Scalar functions with all that is known of them, and the model they make up."""
 
 from dimfree.functions.activation import Activation, Erf, General, PiecewiseLinear, Polynomial
-from dimfree.functions.model import Model, model, second_layer
-from dimfree.functions.registry import activation
+from dimfree.onepass.model import Model, model, second_layer
+from dimfree.functions.named import activation
 from dimfree.functions.target import Committee, HermiteLink, Target
 
 __all__ = [

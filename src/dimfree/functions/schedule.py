@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.problem.training import ExponentialDecay, PowerDecay, Steps
+from dimfree.onepass.sections.training import ExponentialDecay, PowerDecay, Steps
 
 
 class Schedule(eqx.Module):

@@ -15,9 +15,11 @@ from matplotlib.figure import Figure
 from dimfree.description import Description
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.problem import OnePass, Problem, Run, Teacher, TwoLayer
-from dimfree.simulate.vectors import VectorSGD
-from dimfree.theory.high_dimensional import GradientFlow
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.problem import Run
+from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.limits.ode import GradientFlow
 
 _INF = float("inf")
 
@@ -33,7 +35,7 @@ class Classical(Entry[xr.DataTree]):
 
     def cases(self, full: bool) -> dict[str, Case]:
         """One per rate; `full` raises the dimension and the number of replicas."""
-        base = Problem(
+        base = OnePassProblem(
             dimension=100 if full else 20,
             data=Teacher(units=self.units, noise=1e-3),
             network=TwoLayer(width=10),

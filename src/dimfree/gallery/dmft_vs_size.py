@@ -16,10 +16,10 @@ from dimfree.description import Description
 from dimfree.gallery.agreement import COLOURS, mean_and_error, observed
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.problem.dataset import DataSetProblem, MultiPass, TwoClusters
+from dimfree.dataset.problem import DataSetProblem, MultiPass, TwoClusters
 from dimfree.problem.run import Run
-from dimfree.simulate.multi_pass import MultiPassSGD
-from dimfree.theory.dmft import DMFT
+from dimfree.dataset.real.multi_pass import MultiPassSGD
+from dimfree.dataset.dmft.description import DMFT
 
 _NAMES = {"risk": "error on fresh samples", "train_loss": "loss on the data set", "m": "overlap $m$"}
 

@@ -11,11 +11,12 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.comparison.coupling_slopes import Fit, at, fit, slopes
-from dimfree.comparison.couplings import DYNAMICS, couplings
+from dimfree.questions.couplings.slopes import Fit, at, fit, slopes
+from dimfree.questions.couplings.answer import DYNAMICS, couplings
 from dimfree.gallery.entry import Claim, Entry, Watcher
-from dimfree.problem import GaussianStart, Problem, Teacher
-from dimfree.simulate.vectors import VectorSGD
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import GaussianStart, Teacher
+from dimfree.onepass.real.vectors import VectorSGD
 
 UNTIL = 4.0
 WIDTH, STEP, DIMENSION = 50, 0.01, 30
@@ -24,9 +25,9 @@ _LINES = {"PDE": ("#1b9e77", "-"), "ND": ("#66a61e", "--"), "PD": ("#7570b3", "-
 _SWEEPS = {"width": "width $N$", "step": r"step $\varepsilon$", "dimension": "dimension $d$"}
 
 
-def erf_problem(width: int = WIDTH, step: float = STEP, dimension: int = DIMENSION) -> Problem:
+def erf_problem(width: int = WIDTH, step: float = STEP, dimension: int = DIMENSION) -> OnePassProblem:
     """The problem of the sheet's table."""
-    base = Problem(data=Teacher(units=1, overlap=((4.0,),), noise=0.0), start=GaussianStart(scale=1.0))
+    base = OnePassProblem(data=Teacher(units=1, overlap=((4.0,),), noise=0.0), start=GaussianStart(scale=1.0))
     return at(base, width, step, dimension)
 
 

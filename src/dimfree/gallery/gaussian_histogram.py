@@ -25,8 +25,8 @@ from dimfree.gallery.two_gaussians import (
     smooth,
     two_gaussians_problem,
 )
-from dimfree.simulate.neurons import NeuronSGD
-from dimfree.theory.pde import DistributionalDynamics
+from dimfree.onepass.real.neurons import NeuronSGD
+from dimfree.onepass.limits.pde import DistributionalDynamics
 
 _AT = 10.0  # the time of the numbers in the sheet
 _SNAPSHOTS = (0.0, 2.0, 6.0, 10.0)

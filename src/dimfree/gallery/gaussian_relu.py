@@ -15,9 +15,9 @@ from dimfree.description import Description
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.two_gaussians import RISK, TIME, deviation, draw_pair, means, risk, smooth, two_gaussians_problem
-from dimfree.problem.gaussians import Neurons
-from dimfree.simulate.neurons import NeuronSGD
-from dimfree.theory.pde import DistributionalDynamics
+from dimfree.onepass.gaussians_problem import Neurons
+from dimfree.onepass.real.neurons import NeuronSGD
+from dimfree.onepass.limits.pde import DistributionalDynamics
 
 _LETTERS = {
     "a": ("#d95f02", "$a$"),

@@ -14,9 +14,11 @@ from matplotlib.figure import Figure
 from dimfree.description import Description
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.problem import OnePass, Problem, Run, Teacher, TwoLayer
-from dimfree.simulate.chain import OverlapChain
-from dimfree.theory.high_dimensional import GradientFlow, HighDimensional
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.problem import Run
+from dimfree.onepass.real.chain import OverlapChain
+from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
 
 _UNTIL = 10.0  # the claims are checked up to here, where plateaus have not yet amplified the scatter of the runs
 _LONG = 3000.0
@@ -36,7 +38,7 @@ class HighDimensionalRegime(Entry[xr.DataTree]):
 
     def cases(self, full: bool) -> dict[str, Case]:
         """Equal work per dimension in SGD; `full` follows SGD to t = 1000, through the plateau."""
-        base = Problem(
+        base = OnePassProblem(
             data=Teacher(units=4, noise=1e-3),
             network=TwoLayer(width=8),
             training=OnePass(learning_rate=0.1),

@@ -10,9 +10,10 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.comparison.escape import Scaling, escape_plan, escape_scaling, weighted_slope
+from dimfree.questions.escape.answer import Scaling, escape_plan, escape_scaling, weighted_slope
 from dimfree.gallery.entry import Claim, Entry, Watcher
-from dimfree.problem import OnePass, Problem, Teacher, TwoLayer
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
 
 _THRESHOLD = 0.5
 _REFERENCE = 100  # the dimension at which the rates below are given
@@ -96,7 +97,7 @@ class InformationExponent(Entry[xr.DataTree]):
         )
         return sum(_COMPILING + 2 * sum(point.seconds for point in points) for _, points in plans)
 
-    def _cases(self, full: bool) -> dict[int, tuple[Problem, tuple[int, ...], int, float]]:
+    def _cases(self, full: bool) -> dict[int, tuple[OnePassProblem, tuple[int, ...], int, float]]:
         return {
             n: (
                 _problem(link, sizes.learning_rate),
@@ -113,8 +114,8 @@ def _tell(watch: Watcher, before: int, text: str, part: float) -> None:
     watch(text, (before + part) / 3)
 
 
-def _problem(link: str, rate: float) -> Problem:
-    return Problem(
+def _problem(link: str, rate: float) -> OnePassProblem:
+    return OnePassProblem(
         dimension=_REFERENCE,
         data=Teacher(units=1, activation=link, noise=0.0),
         network=TwoLayer(width=1, activation=link),

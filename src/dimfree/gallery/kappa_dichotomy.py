@@ -26,10 +26,10 @@ from dimfree.gallery.two_gaussians import (
     smooth,
     two_gaussians_problem,
 )
-from dimfree.problem.gaussians import Neurons
-from dimfree.simulate.neurons import NeuronSGD
-from dimfree.theory.pde import DistributionalDynamics
-from dimfree.theory.radial import two_gaussians
+from dimfree.onepass.gaussians_problem import Neurons
+from dimfree.onepass.real.neurons import NeuronSGD
+from dimfree.onepass.limits.pde import DistributionalDynamics
+from dimfree.onepass.fields.radial import two_gaussians
 
 _D, _DELTA = 320, 0.5
 _DEAD = 7.25  # ((1 + 2.5)² + (1 - 2.5)²)/2

@@ -14,9 +14,11 @@ from scipy import stats
 from dimfree.description import Description
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.problem import OnePass, Problem, Run, Teacher, TwoLayer
-from dimfree.simulate.vectors import VectorSGD
-from dimfree.theory.mean_field import Dimensionless, density
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.problem import Run
+from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.limits.wide import Dimensionless, density
 
 
 class Units(NamedTuple):
@@ -39,7 +41,7 @@ class MeanFieldDensity(Entry[xr.DataTree]):
 
     def cases(self, full: bool) -> dict[str, Case]:
         """The density at its own width; SGD at a width that `full` makes four times larger."""
-        problem = Problem(
+        problem = OnePassProblem(
             dimension=100,
             data=Teacher(units=2, noise=0.0),
             training=OnePass(learning_rate=1.0),

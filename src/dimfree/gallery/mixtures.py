@@ -18,10 +18,10 @@ from dimfree.description import Description
 from dimfree.gallery.agreement import COLOURS, OBSERVABLES, draw_pair, largest, observed
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.problem.dataset import AlignedStart, DataSetProblem, MultiPass, ThreeClusters, TwoClusters
+from dimfree.dataset.problem import AlignedStart, DataSetProblem, MultiPass, ThreeClusters, TwoClusters
 from dimfree.problem.run import Run
-from dimfree.simulate.multi_pass import MultiPassSGD
-from dimfree.theory.dmft import DMFT
+from dimfree.dataset.real.multi_pass import MultiPassSGD
+from dimfree.dataset.dmft.description import DMFT
 
 _NAMES = tuple(OBSERVABLES)
 _INF = float("inf")

@@ -10,15 +10,17 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.comparison.first_passage import Times, crossing
+from dimfree.questions.exit_times.first_passage import Times, crossing
 from dimfree.description import Description
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.problem import OnePass, OverlapStart, Problem, Run, Teacher, TwoLayer
-from dimfree.simulate.chain import OverlapChain
-from dimfree.theory.diffusion import Diffusion
-from dimfree.theory.exit_times import second_moment
-from dimfree.theory.high_dimensional import HighDimensional
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import OnePass, OverlapStart, Teacher, TwoLayer
+from dimfree.problem import Run
+from dimfree.onepass.real.chain import OverlapChain
+from dimfree.onepass.limits.diffusion import Diffusion
+from dimfree.questions.exit_times.formulas import second_moment
+from dimfree.onepass.limits.ode import HighDimensional
 
 _NOISE, _THRESHOLD = 0.01, 0.1
 _RATES = {"small": 0.01, "large": 0.08}
@@ -119,8 +121,8 @@ class NoiseMatters(Entry[xr.DataTree]):
         return price(self.cases(full))
 
 
-def _problem(d: int, rate: float, until: float, replicas: int) -> Problem:
-    return Problem(
+def _problem(d: int, rate: float, until: float, replicas: int) -> OnePassProblem:
+    return OnePassProblem(
         dimension=d,
         data=Teacher(units=1, activation="square", noise=_NOISE),
         network=TwoLayer(width=1, activation="square"),

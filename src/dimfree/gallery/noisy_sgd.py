@@ -18,18 +18,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dimfree.description import Description
-from dimfree.functions.neuron_model import neuron_model
+from dimfree.onepass.gaussians_model import neuron_model
 from dimfree.functions.ramps import RAMP
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.solvable_models import LINEAR, QUADRATIC, TARGET, Force, linear_force, quadratic_force, walk
 from dimfree.gallery.two_gaussians import REAL, RISK, THEORY, risk, two_gaussians_problem
 from dimfree.gaussian.neuron_risk import output_moments
-from dimfree.simulate.neurons import NeuronSGD
-from dimfree.theory.finite_volume import cells
-from dimfree.theory.noisy import bath, excess_risk, gibbs, langevin
-from dimfree.theory.radial import RadialField, quantile_radii, two_gaussians
-from dimfree.theory.solvable import linear_law, quadratic_variance
+from dimfree.onepass.real.neurons import NeuronSGD
+from dimfree.onepass.fields.finite_volume import cells
+from dimfree.onepass.fields.noisy import bath, excess_risk, gibbs, langevin
+from dimfree.onepass.fields.radial import RadialField, quantile_radii, two_gaussians
+from dimfree.onepass.limits.solvable import linear_law, quadratic_variance
 
 _D, _DELTA, _KAPPA, _BETA, _DECAY = 40, 0.8, 0.8, 40.0, 0.1
 _UNTIL, _SETTLED = 40.0, 25.0

@@ -16,9 +16,11 @@ from matplotlib.figure import Figure
 from dimfree.description import Description
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.problem import OnePass, OverlapStart, Problem, Run, Teacher, TwoLayer
-from dimfree.simulate.chain import OverlapChain
-from dimfree.theory.high_dimensional import HighDimensional
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import OnePass, OverlapStart, Teacher, TwoLayer
+from dimfree.problem import Run
+from dimfree.onepass.real.chain import OverlapChain
+from dimfree.onepass.limits.ode import HighDimensional
 
 _WIDTH, _NOISE = 4, 0.1
 _M = np.array([[0.5, 0.1], [0.1, 0.5]] * 2)
@@ -138,10 +140,10 @@ class Regimes(Entry[xr.DataTree]):
         axes.legend(title="dots: SGD (band: 80 %)" + ("" if name == "none" else f"\nlines: {self.theory.name}"))
 
 
-def _problem(family: Family, d: int) -> Problem:
+def _problem(family: Family, d: int) -> OnePassProblem:
     weight = d ** (-family.s)
     clock = 1.0 if family.s >= 0 else 1 / weight if family.s > -0.5 else weight / d
-    return Problem(
+    return OnePassProblem(
         dimension=d,
         data=Teacher(units=2, noise=_NOISE),
         network=TwoLayer(width=_WIDTH),

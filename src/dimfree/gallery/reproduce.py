@@ -12,7 +12,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dimfree._version import __version__
-from dimfree.comparison.figure import style
+from dimfree.onepass.figure import style
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.shelf import entry as named
 from dimfree.results.store import replacing, save, save_figure

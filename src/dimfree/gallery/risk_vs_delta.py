@@ -16,10 +16,10 @@ from dimfree.functions.ramps import RAMP
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.two_gaussians import RISK, risk, two_gaussians_problem
-from dimfree.simulate.neurons import NeuronSGD
-from dimfree.theory.global_minimum import default_grid, global_minimum
-from dimfree.theory.pde import DistributionalDynamics
-from dimfree.theory.radial import two_gaussians
+from dimfree.onepass.real.neurons import NeuronSGD
+from dimfree.onepass.fields.global_minimum import default_grid, global_minimum
+from dimfree.onepass.limits.pde import DistributionalDynamics
+from dimfree.onepass.fields.radial import two_gaussians
 
 _TABLE = {(0.2, 40): 0.3951, (0.2, 320): 0.3477, (0.2, inf): 0.3412, (0.5, 40): 0.0309, (0.5, 320): 0.0041} | {
     (0.5, inf): 0.0,

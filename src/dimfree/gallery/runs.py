@@ -9,13 +9,13 @@ from dimfree.comparison.compare import compare
 from dimfree.description import Description
 from dimfree.errors import DimfreeError
 from dimfree.gallery.entry import Watcher
-from dimfree.problem.outline import Outline
+from dimfree.problem.problem import Problem
 
 
 class Case(NamedTuple):
     """One problem, and the descriptions that run from its start."""
 
-    problem: Outline
+    problem: Problem
     descriptions: tuple[Description, ...]
 
     @property

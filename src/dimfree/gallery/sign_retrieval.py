@@ -16,15 +16,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dimfree.description import Description
-from dimfree.functions.dataset_model import dataset_model
+from dimfree.dataset.words import dataset_model
 from dimfree.gallery.agreement import draw_pair, largest, mean_and_error, observed
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.problem.dataset import AlignedStart, DataSetProblem, MultiPass, PhaseRetrieval
+from dimfree.dataset.problem import AlignedStart, DataSetProblem, MultiPass, PhaseRetrieval
 from dimfree.problem.run import Run
-from dimfree.simulate.dataset import replica_overlap
-from dimfree.simulate.multi_pass import MultiPassSGD
-from dimfree.theory.dmft import DMFT
+from dimfree.dataset.real.descent import replica_overlap
+from dimfree.dataset.real.multi_pass import MultiPassSGD
+from dimfree.dataset.dmft.description import DMFT
 
 PROTOCOLS = {"full batch": "#7570b3", "vanilla": "#1b9e77", "persistent": "#d95f02"}
 _RATE, _START, _BATCH = 0.06, 0.15, 0.6

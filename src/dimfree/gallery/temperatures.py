@@ -12,13 +12,13 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.comparison.temperature import Account, Temperature, temperature
+from dimfree.questions.temperature.answer import Account, Temperature, temperature
 from dimfree.description import Description
 from dimfree.gallery.entry import Claim, Entry, Watcher
-from dimfree.problem.dataset import DataSetProblem, MultiPass, TwoClusters
+from dimfree.dataset.problem import DataSetProblem, MultiPass, TwoClusters
 from dimfree.problem.run import Run
-from dimfree.simulate.multi_pass import MultiPassSGD
-from dimfree.theory.dmft import DMFT
+from dimfree.dataset.real.multi_pass import MultiPassSGD
+from dimfree.dataset.dmft.description import DMFT
 
 _INF = float("inf")
 _COLOURS = ("#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e")

@@ -15,11 +15,11 @@ from dimfree.functions.ramps import TRUNCATED_RELU as NEURON
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.two_gaussians import RISK, TIME, TRUNCATED_RELU, risk, two_gaussians_problem
-from dimfree.problem.gaussians import Neurons
-from dimfree.simulate.neurons import NeuronSGD
-from dimfree.theory.bounds import first_time_below
-from dimfree.theory.global_minimum import default_grid, global_minimum
-from dimfree.theory.radial import two_gaussians
+from dimfree.onepass.gaussians_problem import Neurons
+from dimfree.onepass.real.neurons import NeuronSGD
+from dimfree.questions.bounds.calculators import first_time_below
+from dimfree.onepass.fields.global_minimum import default_grid, global_minimum
+from dimfree.onepass.fields.radial import two_gaussians
 
 _DELTA, _KAPPA, _UNTIL = 0.8, 0.1, 16.0
 _INF = float("inf")

@@ -7,10 +7,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from dimfree.problem import GaussianStart, Run
+from dimfree.onepass.sections import GaussianStart
+from dimfree.problem import Run
 from dimfree.problem.activation import PiecewiseLinear
-from dimfree.problem.gaussians import RAMP, Neurons, NoisyOnePass, TwoGaussians, TwoGaussiansProblem
-from dimfree.theory.radial import RadialField
+from dimfree.onepass.gaussians_problem import RAMP, Neurons, NoisyOnePass, TwoGaussians, TwoGaussiansProblem
+from dimfree.onepass.fields.radial import RadialField
 
 DIP_RAMP = PiecewiseLinear(knots=(0.0, 0.5, 1.5), values=(-2.5, -4.0, 7.5))
 TRUNCATED_RELU = PiecewiseLinear(knots=(0.0, 1.0), values=(0.0, 1.0))

@@ -13,10 +13,12 @@ from matplotlib.figure import Figure
 from dimfree.description import Description
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.problem import OnePass, Problem, Run, Teacher, TwoLayer
-from dimfree.simulate.vectors import VectorSGD
-from dimfree.theory.high_dimensional import GradientFlow
-from dimfree.theory.mean_field import Dimensionless, MeanField
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.problem import Run
+from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.limits.ode import GradientFlow
+from dimfree.onepass.limits.wide import Dimensionless, MeanField
 
 _COLOURS = ("#9ecae1", "#4292c6", "#084594")
 
@@ -37,7 +39,7 @@ class WideNetworks(Entry[xr.DataTree]):
         """At the largest width only the two cheapest accounts, unless `full`."""
         cases = {}
         for p in self.widths:
-            problem = Problem(
+            problem = OnePassProblem(
                 dimension=self.dimension,
                 data=Teacher(units=2, noise=0.0),
                 network=TwoLayer(width=p),

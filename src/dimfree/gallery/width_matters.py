@@ -13,11 +13,12 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
-from dimfree.comparison.first_passage import chain_exits
+from dimfree.questions.exit_times.first_passage import chain_exits
 from dimfree.gallery.entry import Claim, Entry, Watcher
-from dimfree.problem import OnePass, Problem, SphereStart, Teacher, TwoLayer
-from dimfree.simulate.chain import OverlapChain
-from dimfree.simulate.exits import draw_starts
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import OnePass, SphereStart, Teacher, TwoLayer
+from dimfree.onepass.real.chain import OverlapChain
+from dimfree.onepass.real.passages import draw_starts
 from dimfree.theory import exit_times
 
 _THRESHOLD, _NOISE, _RATE = 0.1, 0.01, 0.03
@@ -134,8 +135,8 @@ class WidthMatters(Entry[xr.Dataset]):
             quenched,
         )
 
-    def _problem(self, width: int, replicas: int) -> Problem:
-        problem = Problem(
+    def _problem(self, width: int, replicas: int) -> OnePassProblem:
+        problem = OnePassProblem(
             dimension=self.dimension,
             data=Teacher(units=1, activation="square", noise=_NOISE),
             network=TwoLayer(width=width, activation="square"),
@@ -146,5 +147,5 @@ class WidthMatters(Entry[xr.Dataset]):
         return problem.replace(**{"run.until": slowest, "run.replicas": replicas})
 
 
-def _rule(problem: Problem) -> tuple[float, float, int, float, int]:
+def _rule(problem: OnePassProblem) -> tuple[float, float, int, float, int]:
     return _THRESHOLD, problem.training.learning_rate, problem.network.width, _NOISE, problem.dimension

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation, General, Polynomial
-from dimfree.functions.model import Model
+from dimfree.onepass.model import Model
 from dimfree.functions.target import Committee, Target
 from dimfree.gaussian.moments import Cross, cross_terms, second_moment
 from dimfree.gaussian.overlaps import factor
@@ -32,7 +32,7 @@ from dimfree.gaussian.series import (
     series_levels,
     sums_over_units,
 )
-from dimfree.gaussian.two_point import TwoPoint, two_point
+from dimfree.gaussian.two_point.ladder import TwoPoint, two_point
 
 _CHUNK = 256  # units evaluated together; bounds the memory at any width
 _NOTHING = 1e-13  # what a shorter series may leave out

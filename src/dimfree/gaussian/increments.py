@@ -20,11 +20,11 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import roots_genlaguerre
 
-from dimfree.functions.model import Model
+from dimfree.onepass.model import Model
 from dimfree.gaussian.nodes import gauss_hermite
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.points import normal_points
-from dimfree.gaussian.variance import fields, product_rule
+from dimfree.gaussian.variance.ladder import fields, product_rule
 
 _RADII = 6  # exact for polynomials of degree 22 along every direction
 

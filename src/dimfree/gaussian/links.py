@@ -15,11 +15,13 @@ from numpy.polynomial.hermite_e import hermevander
 from scipy.integrate import cubature
 
 from dimfree.errors import ProblemError
-from dimfree.functions import Activation, activation, model
+from dimfree.functions import Activation, activation
+from dimfree.onepass.model import model
 from dimfree.gaussian.nodes import Vector
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.gaussian.variance import variance
-from dimfree.problem import Problem, Teacher, TwoLayer
+from dimfree.gaussian.variance.ladder import variance
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import Teacher, TwoLayer
 from dimfree.problem.activation import Written
 
 Link = Written | Activation
@@ -68,7 +70,7 @@ def hermite_drift(
     slope = degree * factorial(degree)
     name = f"he{degree}"
     noiseless = model(
-        Problem(data=Teacher(units=1, activation=name, noise=0.0), network=TwoLayer(width=1, activation=name))
+        OnePassProblem(data=Teacher(units=1, activation=name, noise=0.0), network=TwoLayer(width=1, activation=name))
     )
 
     def drift(overlap: Array) -> Array:

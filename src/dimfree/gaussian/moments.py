@@ -10,11 +10,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation
-from dimfree.functions.model import Model
+from dimfree.onepass.model import Model
 from dimfree.functions.target import Committee, HermiteLink, Target
 from dimfree.gaussian.one_point import hermite_moments
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.gaussian.two_point import TwoPoint, two_point
+from dimfree.gaussian.two_point.ladder import TwoPoint, two_point
 
 
 class GradientTerms(NamedTuple):

@@ -24,7 +24,7 @@ from scipy.special import gammaln, xlogy
 from dimfree.functions.activation import Activation, Erf, PiecewiseLinear
 from dimfree.gaussian.nodes import Table, Vector
 from dimfree.gaussian.one_point import split_rule
-from dimfree.gaussian.radial import check_dimension, mean
+from dimfree.gaussian.directions import check_dimension, mean
 from dimfree.gaussian.series import normalised_hermite, powers
 
 _LEAST = 1e-10  # m_j(D1) m_k(D2) below which nothing is left

@@ -1,8 +1,8 @@
 """What is learned, by what network, by which training rule, from which start: frozen, validated, TOML in and out."""
 
 from dimfree.problem.activation import Hermite, PiecewiseLinear, Polynomial
-from dimfree.problem.data import MultiIndex, Teacher
-from dimfree.problem.dataset import (
+from dimfree.onepass.sections.data import MultiIndex, Teacher
+from dimfree.dataset.problem import (
     AlignedStart,
     DataSetProblem,
     LinearTeacher,
@@ -12,13 +12,13 @@ from dimfree.problem.dataset import (
     ThreeClusters,
     TwoClusters,
 )
-from dimfree.problem.gaussians import Neurons, NoisyOnePass, TwoGaussians, TwoGaussiansProblem
-from dimfree.problem.network import TwoLayer
-from dimfree.problem.problem import Problem
+from dimfree.onepass.gaussians_problem import Neurons, NoisyOnePass, TwoGaussians, TwoGaussiansProblem
+from dimfree.onepass.sections.network import TwoLayer
+from dimfree.onepass.problem import Problem
 from dimfree.problem.run import Run
-from dimfree.problem.start import GaussianStart, OverlapStart, SphereStart, WeightsStart
+from dimfree.onepass.sections.start import GaussianStart, OverlapStart, SphereStart, WeightsStart
 from dimfree.problem.toml import dumps, load, loads
-from dimfree.problem.training import ExponentialDecay, OnePass, PowerDecay, Steps
+from dimfree.onepass.sections.training import ExponentialDecay, OnePass, PowerDecay, Steps
 
 __all__ = [
     "AlignedStart",

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from dimfree.errors import suggest
-from dimfree.problem.base import Section
+from dimfree.problem.section import Section
 
 NAMES = (
     *("erf", "relu", "linear", "square", "tanh", "sigmoid", "softplus", "hard-tanh", "leaky-relu", "sin", "cos"),

@@ -1,66 +1,56 @@
-"""The problem of one-pass SGD: data, network, training rule, start and run, frozen and validated."""
+"""What all problems share: a dimension, a run, a clock, TOML overrides and a content hash."""
 
-from typing import Any, ClassVar
+import hashlib
+import json
+from abc import abstractmethod
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import PositiveInt
 
-from dimfree.problem.data import Data, Teacher, check_covariance
-from dimfree.problem.network import TwoLayer
-from dimfree.problem.outline import Outline
-from dimfree.problem.start import GaussianStart, OverlapStart, Start
-from dimfree.problem.training import OnePass
+from dimfree.problem.section import Section
+from dimfree.problem.run import Run
+
+AnyProblem = TypeVar("AnyProblem", bound="Problem")
 
 
-class Problem(Outline):
-    """Everything that decides what SGD will do; the default is the embedded problem of `dimfree compare`."""
+class Problem(Section):
+    """A problem of any family; `family` says which descriptions can speak of it."""
 
-    family: ClassVar[str] = "fresh samples"
-    data: Data = Teacher()
-    network: TwoLayer = TwoLayer()
-    training: OnePass = OnePass()
-    start: Start = GaussianStart()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _default_kinds(cls, values: Any) -> Any:
-        """A section that names no kind is of the embedded problem's kind."""
-        for name in ("data", "start"):
-            if isinstance(values.get(name), dict) and "kind" not in values[name]:
-                values = {**values, name: {"kind": cls.model_fields[name].default.kind, **values[name]}}
-        return values
-
-    @model_validator(mode="after")
-    def _consistent(self) -> "Problem":
-        if self.data.units > self.dimension:
-            raise ValueError(
-                f"{self.data.units} independent teacher directions do not fit into dimension {self.dimension}; "
-                "lower data.units or raise dimension."
-            )
-        if isinstance(self.start, OverlapStart):
-            self._check_overlaps(self.start)
-        return self
-
-    def _check_overlaps(self, start: OverlapStart) -> None:
-        p, k = self.network.width, self.data.units
-        M = np.array(start.M, dtype=object)
-        if M.shape != (p, k):
-            raise ValueError(f"start.M has shape {M.shape}; it must be {p} x {k} (network.width x data.units).")
-        check_covariance(np.array(start.Q, dtype=object), p, "start.Q")
-        Omega = np.block([[np.array(start.Q), M.astype(float)], [M.astype(float).T, self.teacher_overlap]])
-        check_covariance(Omega.astype(object), p + k, "the joint overlap matrix of start.Q, start.M and the teacher")
-        if np.linalg.matrix_rank(Omega, tol=1e-8) > self.dimension:
-            raise ValueError(
-                f"start.Q and start.M need more than dimension = {self.dimension} directions; raise dimension."
-            )
+    title: ClassVar[str] = "the problem"
+    family: ClassVar[str]
+    time_units: ClassVar[str] = "steps * learning_rate / (width * dimension)"
+    dimension: PositiveInt = 500
+    run: Run = Run()
 
     @property
-    def teacher_overlap(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-        """P, the overlap matrix of the teacher's directions."""
-        overlap = getattr(self.data, "overlap", "orthonormal")
-        return np.eye(self.data.units) if overlap == "orthonormal" else np.array(overlap, dtype=float)
-
-    @property
+    @abstractmethod
     def time_step(self) -> float:
-        """dt = learning_rate / (width * dimension), the time that one step takes."""
-        return self.training.learning_rate / (self.network.width * self.dimension)
+        """The time that one step takes."""
+
+    def steps(self, time: float) -> int:
+        """How many steps of SGD reach this time."""
+        return round(time / self.time_step)
+
+    @property
+    def times(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """The saved times, from 0 to `run.until`, each a whole number of steps."""
+        until = max(self.steps(self.run.until), 1)
+        if self.run.spacing == "linear":
+            wished = np.linspace(0, until, self.run.points)
+        else:
+            first = min(max(1.0, until * 2e-4), until)
+            wished = np.concatenate([[0], np.geomspace(until, first, self.run.points - 1)[::-1]])
+        return np.unique(np.rint(wished)) * self.time_step
+
+    def replace(self: AnyProblem, **changes: Any) -> AnyProblem:
+        """A copy with dotted keys changed, e.g. replace(**{"training.learning_rate": 0.5})."""
+        from dimfree.problem.toml import with_overrides
+
+        changed: AnyProblem = with_overrides(self, changes)
+        return changed
+
+    @property
+    def digest(self) -> str:
+        """A content hash: equal problems have equal digests, on every machine."""
+        return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()[:16]

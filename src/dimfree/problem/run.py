@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from dimfree.problem.base import Section
+from dimfree.problem.section import Section
 
 
 class Run(Section):

@@ -8,10 +8,10 @@ from typing import Any
 import tomli_w
 
 from dimfree.errors import ProblemError
-from dimfree.problem.dataset import KINDS, DataSetProblem
-from dimfree.problem.gaussians import TwoGaussiansProblem
-from dimfree.problem.outline import Outline
+from dimfree.dataset.problem import KINDS, DataSetProblem
+from dimfree.onepass.gaussians_problem import TwoGaussiansProblem
 from dimfree.problem.problem import Problem
+from dimfree.onepass.problem import Problem
 
 AnyOfThem = Problem | DataSetProblem | TwoGaussiansProblem
 
@@ -38,13 +38,13 @@ def loads(text: str, name: str = "the TOML text") -> AnyOfThem:
     return _class_of(values)(**values)
 
 
-def dumps(problem: Outline) -> str:
+def dumps(problem: Problem) -> str:
     """The problem as TOML, every key spelled out."""
     values = _without_none(problem.model_dump(mode="json"))
     return tomli_w.dumps({**values, "run": values.pop("run")})
 
 
-def with_overrides(problem: Outline, changes: Mapping[str, Any]) -> Any:
+def with_overrides(problem: Problem, changes: Mapping[str, Any]) -> Any:
     """A copy in which dotted keys have new values; a section may be replaced by setting its `kind`.
 
     Data of another family make another problem, of which only the dimension and the changed keys are kept.

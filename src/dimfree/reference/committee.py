@@ -8,17 +8,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from dimfree.description import Description
-from dimfree.functions import Model, activation, model
+from dimfree.functions import activation
+from dimfree.onepass.model import Model, model
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.gaussian.start import Start
-from dimfree.gaussian.two_point import two_point
-from dimfree.gaussian.variance import variance
-from dimfree.problem import OnePass, Problem, Teacher, TwoLayer
-from dimfree.simulate.chain import OverlapChain
-from dimfree.simulate.vectors import VectorSGD
-from dimfree.theory.high_dimensional import HighDimensional
-from dimfree.theory.one_step import mean_step
+from dimfree.onepass.start import Start
+from dimfree.gaussian.two_point.ladder import two_point
+from dimfree.gaussian.variance.ladder import variance
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.onepass.real.chain import OverlapChain
+from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.onepass.limits.mean_step import mean_step
 
 Values = dict[str, Any]
 _REPLICAS = 40_000
@@ -95,7 +97,7 @@ def _model(inputs: Values) -> Model:
     name = inputs.get("activation") or inputs["s"]
     p, k = len(inputs["Q"] if "Q" in inputs else inputs["Q0"]), len(inputs["P"])
     return model(
-        Problem(
+        OnePassProblem(
             dimension=inputs.get("d", 1000),
             data=Teacher(
                 units=k,

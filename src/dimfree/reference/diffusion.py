@@ -6,10 +6,11 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from dimfree.functions.model import model
+from dimfree.onepass.model import model
 from dimfree.gaussian.increments import increments, rule
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.problem import OnePass, Problem, Teacher, TwoLayer
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
 
 Values = dict[str, Any]
 
@@ -24,7 +25,7 @@ def pr_noise_cov(inputs: Values) -> Values:
 def _covariance(inputs: Values, Q: Any, M: Any) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
     width = len(Q)
     m = model(
-        Problem(
+        OnePassProblem(
             data=Teacher(units=1, activation="square", noise=inputs["Delta"]),
             network=TwoLayer(width=width, activation="square"),
             training=OnePass(learning_rate=inputs["gamma"], spherical=True),

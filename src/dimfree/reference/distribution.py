@@ -14,13 +14,13 @@ import numpy as np
 from dimfree.errors import ProblemError
 from dimfree.functions import Activation, activation
 from dimfree.functions.ramps import DIP_RAMP, RAMP, TRUNCATED_RELU
-from dimfree.gaussian.radial import interaction, potential
-from dimfree.theory.anisotropic import Neurons, anisotropic
-from dimfree.theory.bounds import BOUNDS, barron_cosines, barron_gaussian
-from dimfree.theory.fixed_step import begin, solve
-from dimfree.theory.global_minimum import default_grid, global_minimum
-from dimfree.theory.radial import quantile_radii, two_gaussians
-from dimfree.theory.solvable import linear_law, quadratic_variance
+from dimfree.gaussian.directions import interaction, potential
+from dimfree.onepass.fields.anisotropic import Neurons, anisotropic
+from dimfree.questions.bounds.calculators import BOUNDS, barron_cosines, barron_gaussian
+from dimfree.onepass.fields.field import begin, solve
+from dimfree.onepass.fields.global_minimum import default_grid, global_minimum
+from dimfree.onepass.fields.radial import quantile_radii, two_gaussians
+from dimfree.onepass.limits.solvable import linear_law, quadratic_variance
 
 Values = dict[str, Any]
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from dimfree.functions.loss import Loss
 from dimfree.functions.loss import loss as loss_of
-from dimfree.functions.multi_pass import MultiPassModel, multi_pass_model
-from dimfree.theory.dmft_paths import fewest_paths, mean_and_error, solve_paths
-from dimfree.theory.dmft_square import solve
-from dimfree.theory.dmft_static import static_limit
-from dimfree.theory.effective_temperature import stationary
+from dimfree.dataset.model import MultiPassModel, multi_pass_model
+from dimfree.dataset.dmft.paths import fewest_paths, mean_and_error, solve_paths
+from dimfree.dataset.dmft.square import solve
+from dimfree.dataset.static import static_limit
+from dimfree.questions.temperature.formulas import stationary
 
 Values = dict[str, Any]
 _PATHS, _ENSEMBLES = 4000, 24

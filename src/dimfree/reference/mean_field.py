@@ -7,11 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dimfree.functions import Model, model
+from dimfree.onepass.model import Model, model
 from dimfree.gaussian.particles import Particles
-from dimfree.gaussian.start import Start
-from dimfree.problem import OnePass, Problem, Teacher, TwoLayer
-from dimfree.theory.mean_field import Dimensionless, MeanField, WideFlow
+from dimfree.onepass.start import Start
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.onepass.limits.wide import Dimensionless, MeanField, WideFlow
 
 Values = dict[str, Any]
 _NODES = 64
@@ -54,4 +55,4 @@ def _model(inputs: Values) -> Model:
         second_layer_decay=inputs.get("decay_a", 0.0),
     )
     # the dimensionless limit does not look at the dimension, but a problem has one
-    return model(Problem(dimension=inputs.get("d") or 1000, data=data, network=network, training=training))
+    return model(OnePassProblem(dimension=inputs.get("d") or 1000, data=data, network=network, training=training))

@@ -4,12 +4,13 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from dimfree.functions import model
+from dimfree.onepass.model import model
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.problem import OnePass, Problem, Teacher, TwoLayer
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
 from dimfree.reference.committee import rhs, trajectory
-from dimfree.theory.exit_event import exit_events
-from dimfree.theory.high_dimensional import HighDimensional
+from dimfree.questions.exit_times.event import exit_events
+from dimfree.onepass.limits.ode import HighDimensional
 
 Values = dict[str, Any]
 
@@ -35,7 +36,7 @@ def pr(inputs: Values) -> Values:
 
 def _exit(inputs: Values) -> float:
     p = len(inputs["m0"])
-    problem = Problem(
+    problem = OnePassProblem(
         data=Teacher(units=1, activation="square", noise=inputs["Delta"]),
         network=TwoLayer(width=p, activation="square"),
         training=OnePass(learning_rate=inputs["gamma"], spherical=True),

@@ -12,12 +12,12 @@ import xarray as xr
 from dimfree._version import __version__
 from dimfree.description import Description
 from dimfree.problem import dumps
-from dimfree.problem.outline import Outline
+from dimfree.problem.problem import Problem
 from dimfree.results.schema import LARGEST_ARRAY, VARIABLES
 
 
 def dataset(
-    problem: Outline,
+    problem: Problem,
     description: Description,
     times: "np.ndarray[tuple[int], np.dtype[np.float64]]",
     observables: Mapping[str, "np.ndarray[tuple[int, ...], np.dtype[np.float64]]"],
@@ -34,7 +34,7 @@ def dataset(
     return xr.Dataset(variables, coordinates, provenance(problem, description) | dict(spent))
 
 
-def provenance(problem: Outline, description: Description) -> dict[str, Any]:
+def provenance(problem: Problem, description: Description) -> dict[str, Any]:
     """Everything needed to know where numbers came from (results/schema.ATTRIBUTES)."""
     return {
         "description": description.name,

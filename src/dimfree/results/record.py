@@ -12,7 +12,7 @@ import xarray as xr
 
 from dimfree.description import Description
 from dimfree.errors import DivergenceError, RefusalError
-from dimfree.problem.outline import Outline
+from dimfree.problem.problem import Problem
 from dimfree.results.dataset import dataset
 
 Watcher = Callable[[float], None]  # is told the time reached
@@ -27,7 +27,7 @@ class Chunk(NamedTuple):
 
 
 def record(
-    problem: Outline, description: Description, start: Any, key: jax.Array, watch: Watcher = lambda reached: None
+    problem: Problem, description: Description, start: Any, key: jax.Array, watch: Watcher = lambda reached: None
 ) -> xr.Dataset:
     """Run one description over the times of the problem and label what it observed."""
     refusal = description.refusal(problem)
@@ -45,7 +45,7 @@ def record(
     return dataset(problem, description, np.concatenate([chunk.times for chunk in chunks]), observables, spent)
 
 
-def chunks_of(problem: Outline, description: Description, start: Any, key: jax.Array) -> Iterator[Chunk]:
+def chunks_of(problem: Problem, description: Description, start: Any, key: jax.Array) -> Iterator[Chunk]:
     """Advance chunk by chunk; every chunk has the same shape, so there is one compilation."""
     m, times = description.model(problem), problem.times
     size = min(description.chunk, len(times))

@@ -1,0 +1,1 @@
+"""A finite data set: SGD that revisits it, and its limits."""

@@ -1,0 +1,28 @@
+"""The numbers of a multi-pass model for code that runs outside jit."""
+
+from typing import NamedTuple
+
+from dimfree.dataset.model import MultiPassModel
+
+
+class Numbers(NamedTuple):
+    """The numbers of a model, as Python floats."""
+
+    alpha: float
+    Delta: float
+    lambda_: float
+    eta: float
+    b: float
+    temperature: float
+    c0: float
+    m0: float
+    rho0: float
+    label_noise: float
+    gradient_scale: float
+    enter: float
+    leave: float
+
+    @classmethod
+    def of(cls, model: MultiPassModel) -> "Numbers":
+        """Read them off once; every use of a jax scalar costs more than the step it is for."""
+        return cls(**{name: float(getattr(model, name)) for name in cls._fields})

@@ -1,0 +1,110 @@
+"""The problem of multi-pass SGD on a finite data set: clusters or a teacher, a linear network, batches that are revisited.
+
+docs/theory/dmft.md, section 1, in words: samples is alpha, variance Delta, learning_rate eta, batch_fraction b, persistence
+tau, weight_decay lambda, overlap m_0 and the start's variance c_0.
+"""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, NonNegativeFloat, PositiveFloat
+
+from dimfree.problem.section import Section
+from dimfree.problem.problem import Problem
+from dimfree.problem.run import Run
+
+
+class _DataSet(Section):
+    title: ClassVar[str] = "[data]"
+    samples: PositiveFloat = 2.0  # per dimension
+
+
+class TwoClusters(_DataSet):
+    """Two Gaussian clusters at +v/sqrt(d) and -v/sqrt(d) with variance `variance`; the label is the cluster."""
+
+    kind: Literal["two-clusters"] = "two-clusters"
+    variance: PositiveFloat = 0.5
+
+
+class ThreeClusters(_DataSet):
+    """A third cluster at 0 has label -1, both outer ones +1; the network says +1 where |h| exceeds `door`."""
+
+    kind: Literal["three-clusters"] = "three-clusters"
+    samples: PositiveFloat = 3.0
+    variance: PositiveFloat = 0.05
+    door: PositiveFloat = 0.7
+    middle: float = Field(default=0.5, gt=0, lt=1)  # the part of the samples in the middle cluster
+
+
+class LinearTeacher(_DataSet):
+    """Gaussian inputs and the label w*.x/sqrt(d) plus label noise of variance `noise`."""
+
+    kind: Literal["linear-teacher"] = "linear-teacher"
+    noise: NonNegativeFloat = 0.0
+
+
+class SignTeacher(_DataSet):
+    """Gaussian inputs and the sign of w*.x/sqrt(d), plus noise of variance `noise` before the sign, as label."""
+
+    kind: Literal["sign-teacher"] = "sign-teacher"
+    noise: NonNegativeFloat = 0.0
+
+
+class PhaseRetrieval(_DataSet):
+    """Gaussian inputs; |w*.x|/sqrt(d) is known and its sign is not; the loss is `scale` times (y² - h²)²."""
+
+    kind: Literal["phase-retrieval"] = "phase-retrieval"
+    samples: PositiveFloat = 4.0
+    noise: NonNegativeFloat = 0.0
+    scale: PositiveFloat = 0.25
+
+
+class MultiPass(Section):
+    """SGD that revisits a data set: each step takes learning_rate times the gradient summed over the batch.
+
+    A sample is in the batch with probability `batch_fraction`: drawn anew at every step, or with `persistence` staying
+    outside for that time on average. With gradient = "mean" the sum is divided by batch_fraction. Time is
+    t = steps * learning_rate; `temperature` adds Langevin noise.
+    """
+
+    title: ClassVar[str] = "[training]"
+    kind: Literal["multi-pass"] = "multi-pass"
+    learning_rate: PositiveFloat = 0.2
+    loss: str = "logistic"
+    smoothing: PositiveFloat = 1.0  # the width over which loss = "smooth-hinge" is rounded
+    batch_fraction: float = Field(default=1.0, gt=0, le=1)
+    persistence: PositiveFloat | None = None
+    gradient: Literal["sum", "mean"] = "sum"
+    weight_decay: NonNegativeFloat = 0.0
+    temperature: NonNegativeFloat = 0.0
+    spherical: bool = False
+
+
+class AlignedStart(Section):
+    """Weights of overlap w.v/d = `overlap` with the direction that matters, and |w|²/d = `variance` in all others."""
+
+    title: ClassVar[str] = "[start]"
+    kind: Literal["aligned"] = "aligned"
+    overlap: float = 0.0
+    variance: NonNegativeFloat = 1.0
+
+
+DataSet = Annotated[
+    TwoClusters | ThreeClusters | LinearTeacher | SignTeacher | PhaseRetrieval, Field(discriminator="kind")
+]
+KINDS = ("two-clusters", "three-clusters", "linear-teacher", "sign-teacher", "phase-retrieval")
+
+
+class DataSetProblem(Problem):
+    """Everything that decides what multi-pass SGD will do; `dimension` is that of the simulation."""
+
+    family: ClassVar[str] = "data set"
+    time_units: ClassVar[str] = "steps * learning_rate"
+    data: DataSet = TwoClusters()
+    training: MultiPass = MultiPass()
+    start: AlignedStart = AlignedStart()
+    run: Run = Run(until=16.0, spacing="linear")
+
+    @property
+    def time_step(self) -> float:
+        """The learning rate."""
+        return self.training.learning_rate

@@ -1,0 +1,1 @@
+"""The real thing: SGD on finite data sets."""

@@ -1,0 +1,1 @@
+"""Expectations of pairs of preactivations."""

@@ -1,0 +1,168 @@
+"""The four-point term Psi^Var_ij = a_i a_j E[sigma'_i sigma'_j (E_0² + Delta)], as a ladder of exactness.
+
+Closed forms (erf, square, ReLU), then product quadrature while the number of directions is small, then fixed
+scrambled-Sobol points with an error estimate (docs/theory/committee.md, section 3.3).
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dimfree.functions.activation import Activation, Erf, General, PiecewiseLinear, Polynomial
+from dimfree.onepass.model import Model
+from dimfree.functions.target import Committee
+from dimfree.gaussian.moments import risk, student_kernels
+from dimfree.gaussian.nodes import Table, Vector, gauss_hermite, trapezoid
+from dimfree.gaussian.overlaps import Overlaps, factor
+from dimfree.gaussian.points import normal_points
+from dimfree.gaussian.variance.erf import variance_erf, variance_erf_wide_error, widest_exact
+from dimfree.gaussian.variance.relu import variance_relu
+
+_RELU_TUPLES = 110_000  # above this many index tuples (width 16) the closed ReLU form takes over 15 ms
+_POINTS = 4096
+_SCRAMBLES = 4
+_LARGEST_RULE = 400_000
+_NO_RULE = (np.zeros((0, 0)), np.zeros(0))
+_TRAPEZOID_STEP = {
+    1: 1 / 8,
+    2: 1 / 8,
+    3: 1 / 5,
+    4: 1 / 3,
+}  # coarser as the dimension grows; 1e-9 for tanh at variance 2
+_TRAPEZOID_RADIUS = {1: 8.6, 2: 8.6, 3: 7.6, 4: 6.6}
+
+
+def variance(model: Model, state: Overlaps) -> Float[Array, "p p"]:
+    """Psi^Var by the most exact rung that applies."""
+    match rung(model):
+        case "erf":
+            return variance_erf(state.covariance(model.target.P), _weights(model, state), state.a, model.Delta)
+        case "square":
+            return _square(state.covariance(model.target.P), _weights(model, state), state.a, model.Delta)
+        case "relu":
+            return variance_relu(state.covariance(model.target.P), _weights(model, state), state.a, model.Delta)
+        case "product":
+            return _average(model, state, *(jnp.asarray(part) for part in product_rule(model)))
+        case _:
+            return _sampled(model, state, scramble=0)
+
+
+def rung(model: Model) -> str:
+    """Which rung of the ladder the variance term of this model stands on."""
+    sigma, target, n = model.activation, model.target, model.width + model.units
+    g = target.activation if isinstance(target, Committee) else None
+    match sigma, g:
+        case Erf(), Erf():
+            return "erf"
+        case Polynomial(coefficients=(0.0, 0.0, 1.0)), Polynomial(coefficients=(0.0, 0.0, 1.0)):
+            return "square"
+        case PiecewiseLinear(), PiecewiseLinear() if (
+            sigma.is_relu and g.is_relu and (model.width * n) ** 2 <= _RELU_TUPLES
+        ):
+            return "relu"
+    return "product" if len(product_rule(model)[1]) else "sampled"
+
+
+def variance_error(model: Model, state: Overlaps) -> Float[Array, ""]:
+    """The relative error of the variance term (Frobenius norm), from independent scramblings; zero on exact rungs."""
+    which = rung(model)
+    if which == "erf" and model.width > widest_exact():
+        return variance_erf_wide_error(state.covariance(model.target.P), _weights(model, state), state.a, model.Delta)
+    if which != "sampled":
+        return jnp.zeros(())
+    estimates = jnp.stack([_sampled(model, state, scramble) for scramble in range(_SCRAMBLES)])
+    spread = jnp.sqrt(jnp.sum(jnp.var(estimates, axis=0, ddof=1)))
+    return spread / jnp.sqrt(jnp.sum(jnp.mean(estimates, axis=0) ** 2))
+
+
+def variance_points(model: Model) -> int:
+    """How many points one evaluation averages over; zero for closed forms."""
+    return {"product": len(product_rule(model)[1]), "sampled": 2 * _POINTS}.get(rung(model), 0)
+
+
+def variance_seconds(model: Model) -> float:
+    """Roughly what one evaluation costs, for predictions of cost."""
+    p, n = model.width, model.width + model.units
+    match rung(model):
+        case "erf":
+            return min(1.5e-9 * (p * n) ** 2, 2e-7 * _POINTS * n / 10)
+        case "square":
+            return 1e-9 * n**3
+        case "relu":
+            return 1.5e-7 * (p * n) ** 2
+        case "product":
+            return 2e-9 * n * variance_points(model)
+        case _:
+            return 2e-8 * n * variance_points(model)
+
+
+def _weights(model: Model, state: Overlaps) -> Float[Array, " n"]:
+    """v = (-a/p, a*/k), so that E_0 = sum_l v_l g_l(u_l)."""
+    assert isinstance(model.target, Committee)
+    return jnp.concatenate([-state.a / model.width, model.target.second_layer / model.units])
+
+
+def _square(Omega: Array, v: Array, a: Array, Delta: Array) -> Array:
+    """Equation (3.5)."""
+    p = a.shape[0]
+    OD = Omega * v
+    ODO = OD @ Omega
+    tau_1, tau_2 = jnp.trace(OD), jnp.trace(OD @ OD)
+    bracket = Omega * (tau_1**2 + 2 * tau_2 + Delta) + 4 * tau_1 * ODO + 8 * OD @ ODO
+    return 4 * jnp.outer(a, a) * bracket[:p, :p]
+
+
+def product_rule(model: Model, power: int = 2) -> tuple[Table, Vector]:
+    """Nodes over all p + k directions for averages of products of `power` terms sigma' E, or none if they are too many.
+
+    Gauss-Hermite if all is polynomial (exact), trapezoid if all is smooth.
+    """
+    n, own, target = model.width + model.units, _degree(model.activation), _target_degree(model)
+    if own is not None and target is not None:
+        count = power * (own - 1 + max(own, target)) // 2 + 1
+        return gauss_hermite(count, n) if count**n <= _LARGEST_RULE else _NO_RULE
+    if n in _TRAPEZOID_STEP and _smooth(model):
+        return trapezoid(_TRAPEZOID_STEP[n], n, _TRAPEZOID_RADIUS[n])
+    return _NO_RULE
+
+
+def _degree(f: Activation) -> int | None:
+    return f.degree if isinstance(f, Polynomial) else None
+
+
+def _target_degree(model: Model) -> int | None:
+    if isinstance(model.target, Committee):
+        return _degree(model.target.activation)
+    return max(sum(term) for term in model.target.terms)
+
+
+def _smooth(model: Model) -> bool:
+    functions = [model.activation]
+    if isinstance(model.target, Committee):
+        functions.append(model.target.activation)
+    return all(not f.kinks and not (isinstance(f, General) and f.step < 1 / 8) for f in functions)
+
+
+def fields(
+    model: Model, state: Overlaps, x: Float[Array, "N n"]
+) -> tuple[Float[Array, "N n"], Float[Array, "N p"], Float[Array, " N"]]:
+    """The preactivations u = A x, sigma'(lambda) and E_0 at standard normal points x."""
+    n, p = model.width + model.units, model.width
+    u = x @ factor(state.covariance(model.target.P), n).T
+    error = model.target(u[:, p:]) - model.activation(u[:, :p]) @ (state.a / p)
+    return u, model.activation.derivative(u[:, :p]), error
+
+
+def _average(model: Model, state: Overlaps, x: Array, w: Array) -> Array:
+    _, slopes, error = fields(model, state, x)
+    return jnp.outer(state.a, state.a) * ((slopes * (w * (error**2 + model.Delta))[:, None]).T @ slopes)
+
+
+def _sampled(model: Model, state: Overlaps, scramble: int) -> Array:
+    """Points and their mirror images, with the exact E[sigma' sigma'] and E[E_0²] as control variates."""
+    half = jnp.asarray(normal_points(model.width + model.units, _POINTS, scramble))
+    _, slopes, error = fields(model, state, jnp.concatenate([half, -half]))
+    B, twice_risk = student_kernels(model.activation, state.Q).B, 2 * risk(model, state)
+    excess = (error**2 - twice_risk) / error.shape[0]
+    covariance = (slopes * excess[:, None]).T @ slopes - B * jnp.sum(excess)
+    return jnp.outer(state.a, state.a) * (B * (twice_risk + model.Delta) + covariance)

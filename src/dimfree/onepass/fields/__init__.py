@@ -1,0 +1,1 @@
+"""What `pde` moves particles in, and the laws that such flows have."""

@@ -1,0 +1,1 @@
+"""Limits of one-pass SGD, one per file."""

@@ -1,0 +1,109 @@
+"""The linear-noise band: how far paths of the diffusion spread around the ODE, without sampling any.
+
+docs/theory/committee.md, section 6, linearised: deviations from the ODE are Gaussian with covariance S,
+
+    dS/dt = J S + S Jᵀ + gamma/(p d) Sigma,    S(0) = 0,
+
+J the Jacobian of the velocity and Sigma the covariance of a step along the ODE. It holds while deviations are small
+enough for the velocity to be linear in them: not at an escape from a saddle that the noise itself decides.
+"""
+
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from dimfree.description import Cost
+from dimfree.errors import DivergenceError, RefusalError
+from dimfree.onepass.model import Model, model
+from dimfree.gaussian.increments import increments, pack, rule, unpack
+from dimfree.gaussian.moments import risk
+from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.start import Start
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.limits.integration import Flow, FlowDescription
+from dimfree.onepass.limits.ode import HighDimensional
+
+
+class Band(NamedTuple):
+    """The ODE and one standard deviation around it at the asked times."""
+
+    overlaps: Overlaps  # with a leading time axis
+    spread: Overlaps
+    risk: Float[Array, " t"]
+    risk_spread: Float[Array, " t"]
+    covariance: Float[Array, "t D D"]  # S, in the order of gaussian.increments.pack
+
+
+class _Noisy(NamedTuple):
+    overlaps: Overlaps
+    S: Float[Array, "*t D D"]  # in units of gamma/(p d)
+
+
+class _LinearNoise(FlowDescription):
+    """The ODE and the covariance around it as one flow."""
+
+    name: ClassVar[str] = "band"
+    summary: ClassVar[str] = "linear noise around the ode"
+    cites: ClassVar[tuple[str, ...]] = ("arnaboldi2023escaping",)
+    rtol: float = 1e-6
+    atol: float = 1e-8
+
+    def cost(self, problem: OnePassProblem) -> Cost:
+        """Those of the ODE, times the directions of its Jacobian."""
+        ode, p, k = HighDimensional().cost(problem), problem.network.width, problem.data.units
+        D = p * k + p * (p + 1) // 2 + p
+        return Cost(D * ode.seconds, ode.steps, D * ode.memory)
+
+    def initial(self, model: Model, start: Start) -> _Noisy:
+        """No spread at the start."""
+        D = pack(model, start.overlaps).size
+        return _Noisy(start.overlaps, jnp.zeros((D, D)))
+
+    def size(self, state: _Noisy) -> Float[Array, ""]:
+        """The largest overlap."""
+        return jnp.max(jnp.abs(state.overlaps.Q))
+
+    def velocity(self, model: Model, t: Float[Array, ""], state: _Noisy) -> _Noisy:
+        """The ODE, and dS/dt."""
+        ode, overlaps = HighDimensional().velocity, state.overlaps
+        packed = lambda x: pack(model, ode(model, t, unpack(model, x, overlaps)))  # noqa: E731
+        JS = jax.jacfwd(packed)(pack(model, overlaps)) @ state.S
+        Sigma = increments(model, model.schedule(t), overlaps, rule(model)).covariance
+        return _Noisy(ode(model, t, overlaps), JS + JS.T + Sigma)
+
+
+def band(problem: OnePassProblem, start: Start, times: Float[Array, " t"]) -> Band:
+    """The band around the ODE from this start."""
+    refusal = HighDimensional().refusal(problem)
+    if refusal:
+        raise RefusalError(f"there is no band: {refusal}")
+    m = model(problem)
+    flow, found = _solve(m, start, times)
+    failure = _LinearNoise().failure(m, flow)
+    if failure:
+        raise DivergenceError(failure)
+    return found
+
+
+@eqx.filter_jit
+def _solve(model: Model, start: Start, times: Array) -> tuple[Flow, Band]:
+    flow = _LinearNoise()
+    end, found = flow.advance(model, flow.begin(model, start, 1, jax.random.key(0)), times)
+    overlaps, S = jax.tree.map(lambda x: x[:, 0], found)
+    S = model.time_step * S
+
+    def spreads(state: Overlaps, S: Array) -> tuple[Overlaps, Array, Array]:
+        value = lambda x: risk(model, unpack(model, x, state))  # noqa: E731
+        R, gradient = jax.value_and_grad(value)(pack(model, state))
+        still = jax.tree.map(jnp.zeros_like, state)
+        return unpack(model, _root(jnp.diagonal(S)), still), R, _root(gradient @ S @ gradient)
+
+    spread, R, risk_spread = jax.vmap(spreads)(overlaps, S)
+    return end, Band(overlaps, spread, R, risk_spread, S)
+
+
+def _root(variance: Array) -> Array:
+    return jnp.sqrt(jnp.maximum(variance, 0.0))  # rounding may leave a zero slightly negative

@@ -1,0 +1,184 @@
+"""The diffusion correction: the overlap ODEs with the noise that SGD still has at finite dimension.
+
+docs/theory/committee.md, section 6: dX = (velocity of the ODE) dt + sqrt(gamma/(p d)) Sigma^(1/2) dB for X = (M, Q, a), with
+Sigma the covariance of one step's scaled increments (gaussian/increments.py). Conventions are the canonical ones. Drift
+and noise are of leading order in 1/d.
+
+Noise is small, so the midpoint rule is used for the drift, with noise of the midpoint's covariance inside of it: errors are
+of order h² without noise, and gamma h/(p d) with it. Steps are as long as `resolution` allows and never shorter than one
+step of SGD, and the same for all paths.
+"""
+
+from math import isqrt
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from dimfree.description import Cost, Description
+from dimfree.onepass.model import Model, model
+from dimfree.gaussian.draws import normals
+from dimfree.gaussian.increments import Rule, kick, rule
+from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.start import Start
+from dimfree.gaussian.variance.ladder import variance_points, variance_seconds
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.limits.ode import HighDimensional
+
+_POINTS = (
+    150  # of the Gaussian averages in the noise of one path and step: the exact rule for squares of width 1 has 147
+)
+_BLOCK = 50_000  # numbers held at once per field: what stays in the cache
+_OFTEN = 0.01  # share of the steps that may end outside of all possible overlaps
+_STEPS_PER_DIRECTION = 10
+
+
+class Paths(eqx.Module):
+    """Overlaps with a leading replica axis, the norms that the spherical rule keeps, and where the clock stands."""
+
+    overlaps: Overlaps
+    norms: Float[Array, "r p"]
+    time: Float[Array, ""]
+    stride: Float[Array, ""]  # the next step, if no asked time cuts it
+    steps: Int[Array, ""]
+    outside: Float[Array, ""]  # sum over steps of the share of paths that left all possible overlaps
+    key: Key[Array, ""]
+
+
+class Diffusion(Description):
+    """Paths of the stochastic differential equation; a path depends on the key and on the asked times."""
+
+    name: ClassVar[str] = "diffusion"
+    summary: ClassVar[str] = (
+        "the ode with the noise of finite dimension: sample paths at a cost that does not grow with d"
+    )
+    cites: ClassVar[tuple[str, ...]] = ("arnaboldi2023escaping",)
+    stochastic: ClassVar[bool] = True
+    resolution: float = 0.1  # how much a step may be of the shortest time scale
+
+    def refuses(self, problem: OnePassProblem) -> str | None:
+        """It is the next order after the ODE, so it holds where the ODE does and the dimension is not small."""
+        d, n = problem.dimension, problem.network.width + problem.data.units
+        if d < _STEPS_PER_DIRECTION * n:
+            return (
+                f"dimension {d} is small for {n} directions (width and teacher units), and the noise of the steps is "
+                f"known to leading order only; raise dimension to {_STEPS_PER_DIRECTION * n}, or use chain, which is exact."
+            )
+        return HighDimensional().refuses(problem)
+
+    def cost(self, problem: OnePassProblem) -> Cost:
+        """Steps are a guess from typical runs; a step costs two velocities and one kick per path."""
+        m, R, n = model(problem), problem.run.replicas, problem.network.width + problem.data.units
+        steps = min(problem.steps(problem.run.until), problem.run.points + 15 + 30 * problem.run.until)
+        points = rule(m, _POINTS).w.size
+        per_path = 2 * (variance_seconds(m) + 5e-7 * n * m.width) + 1e-8 * points * (1 + n) + 2e-6 * m.width
+        return Cost(
+            5.0 + steps * (2e-4 + R * per_path), steps, 1e8 + 8.0 * 50 * _BLOCK + 8.0 * R * (points + 20 * n * n)
+        )
+
+    def begin(self, model: Model, start: Start, replicas: int, key: Key[Array, ""]) -> Paths:
+        """Every path starts from the measured overlaps."""
+        overlaps = jax.tree.map(lambda x: jnp.broadcast_to(x, (replicas, *x.shape)), start.overlaps)
+        norms = jnp.diagonal(overlaps.Q, axis1=-2, axis2=-1)
+        return Paths(overlaps, norms, jnp.zeros(()), model.time_step, jnp.zeros((), int), jnp.zeros(()), key)
+
+    def advance(self, model: Model, state: Paths, times: Float[Array, " t"]) -> tuple[Paths, Overlaps]:
+        """Step to each time; a path that is lost stays lost."""
+        nodes = rule(model, _POINTS)
+
+        def to_time(state: Paths, time: Array) -> tuple[Paths, Overlaps]:
+            unfinished = lambda now: (now.time < time) & jnp.isfinite(jnp.sum(now.overlaps.Q))  # noqa: E731
+            state = jax.lax.while_loop(unfinished, lambda now: self._step(model, nodes, now, time), state)
+            return state, state.overlaps
+
+        return jax.lax.scan(to_time, state, times)
+
+    def failure(self, model: Model, state: Paths) -> str | None:
+        """Noise that carries paths out of what weights can do is no small correction."""
+        share = float(state.outside) / max(1, int(state.steps))
+        if not share > _OFTEN:
+            return None
+        return (
+            f"{100 * share:.2g} % of the steps of the diffusion up to t = {float(state.time):.3g} end at overlaps that no "
+            f"weights have: the noise is not small at dimension {int(model.dimension)} with learning rate "
+            f"{float(model.gamma):g}; lower training.learning_rate, raise dimension, or use chain."
+        )
+
+    def _step(self, model: Model, nodes: Rule, state: Paths, end: Array) -> Paths:
+        """One step of all paths, cut at the asked time and where the schedule jumps."""
+        t = state.time
+        for jump in model.schedule.jumps:
+            end = jnp.where(t < jump, jnp.minimum(end, jump), end)
+        h = jnp.minimum(jnp.maximum(state.stride, model.time_step), end - t)
+        replicas, N = state.norms.shape[0], nodes.w.size
+        count = N + (0 if nodes.exact else nodes.x.shape[1] ** 2)
+        drawn = normals(jax.random.fold_in(state.key, state.steps), replicas * count).reshape(replicas, count)
+
+        one = lambda path: _step_path(model, nodes, t, h, *path)  # noqa: E731
+        size = max(1, min(replicas, _BLOCK // (max(N, variance_points(model)) * (model.width + model.units))))
+        overlaps, left, pace = jax.lax.map(one, (state.overlaps, state.norms, drawn), batch_size=size)
+        return Paths(
+            overlaps,
+            state.norms,
+            jnp.where(h < end - t, t + h, end),
+            jnp.minimum(2 * state.stride, self.resolution / jnp.maximum(jnp.max(pace), 1e-9)),
+            state.steps + 1,
+            state.outside + jnp.mean(left),
+            state.key,
+        )
+
+
+class _Stepped(NamedTuple):
+    overlaps: Overlaps
+    outside: Bool[Array, ""]
+    pace: Float[Array, ""]
+
+
+def _step_path(model: Model, nodes: Rule, t: Array, h: Array, start: Overlaps, norms: Array, drawn: Array) -> _Stepped:
+    """The midpoint rule; its midpoint has half of the noise, so that noise made in this step is also carried by the drift."""
+    velocity = HighDimensional().velocity
+    first, mean = velocity(model, t, start), velocity(_without_decay(model), t, start)
+    middle = _moved(start, h / 2, first)
+    shares, turn = jnp.split(drawn.astype(float), [nodes.w.size])
+    turned = nodes if nodes.exact else nodes._replace(x=nodes.x @ _rotation(turn))
+    noise = kick(model, model.schedule(t + h / 2), middle, mean, turned, shares)
+    scale = jnp.sqrt(model.time_step * h)
+    there = _moved(middle, scale / 2, noise)
+    second = velocity(model, t + h / 2, there)
+    end, outside = _possible(model, _moved(_moved(start, h, second), scale, noise), norms)
+    pace = _distance(second, first) / jnp.maximum(_distance(there, start), 1e-30)
+    return _Stepped(end, outside, pace)
+
+
+def _possible(model: Model, state: Overlaps, norms: Array) -> tuple[Overlaps, Array]:
+    """The nearest Q that these M allow, Q - M P⁻¹ Mᵀ positive semi-definite, at the prescribed norms; and whether it is far."""
+    along = state.M @ jnp.linalg.pinv(model.target.P, hermitian=True) @ state.M.T
+    values, vectors = jnp.linalg.eigh(state.Q - along)
+    Q = jnp.where(values[0] < 0, along + (vectors * jnp.maximum(values, 0.0)) @ vectors.T, state.Q)
+    s = jnp.sqrt(norms / jnp.diagonal(Q)) if model.spherical else jnp.ones_like(norms)
+    far = values[0] < -jnp.max(jnp.diagonal(state.Q)) / model.dimension  # below 1/d the theory resolves nothing
+    return Overlaps(s[:, None] * Q * s, s[:, None] * state.M, state.a), far
+
+
+def _without_decay(model: Model) -> Model:
+    nothing = jnp.zeros_like(model.omega)
+    return eqx.tree_at(lambda m: (m.omega, m.omega_a), model, (nothing, nothing))
+
+
+def _moved(state: Overlaps, by: Array, direction: Overlaps) -> Overlaps:
+    return jax.tree.map(lambda x, v: x + by * v, state, direction)
+
+
+def _distance(one: Overlaps, other: Overlaps) -> Array:
+    return jnp.sqrt(
+        sum(jnp.sum((x - y) ** 2) for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True))
+    )
+
+
+def _rotation(drawn: Float[Array, " nn"]) -> Float[Array, "n n"]:
+    """A random rotation: it turns the error of a few directions into noise that averages out over paths and steps."""
+    n = isqrt(drawn.size)
+    directions, triangle = jnp.linalg.qr(drawn.reshape(n, n))
+    return directions * jnp.sign(jnp.diagonal(triangle))

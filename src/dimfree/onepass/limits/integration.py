@@ -1,0 +1,100 @@
+"""Deterministic limits as flows: one adaptive integration with error control, divergence and honest failure for all of them.
+
+A limit says what moves (`initial`), how fast (`velocity`) and when it is lost (`size`); the rest is here.
+"""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Key
+
+from dimfree.description import Description
+from dimfree.onepass.model import Model
+from dimfree.onepass.start import Start
+
+_BLOW_UP = 1e6  # overlaps beyond this never come back
+
+
+class Flow(eqx.Module):
+    """The state at a time, whether the solver got there, and whether it stopped at a singularity."""
+
+    state: Any
+    time: Float[Array, ""]
+    alive: Bool[Array, ""]
+    diverged: Bool[Array, ""]
+
+
+class FlowDescription(Description):
+    """A limit that is an ordinary differential equation."""
+
+    rtol: float = 1e-8
+    atol: float = 1e-10
+    chunk: ClassVar[int] = 16
+    remedy: ClassVar[str] = (
+        "lower training.learning_rate (try {quarter:.2g}) or keep the norms with training.spherical = true"
+    )
+
+    @abstractmethod
+    def initial(self, model: Model, start: Start) -> Any:
+        """The state at time 0: the measured start, not its average, because plateaus depend on it."""
+
+    @abstractmethod
+    def velocity(self, model: Model, t: Float[Array, ""], state: Any) -> Any:
+        """The right-hand side."""
+
+    @abstractmethod
+    def size(self, state: Any) -> Float[Array, ""]:
+        """A number that goes to infinity when the equations do."""
+
+    def begin(self, model: Model, start: Start, replicas: int, key: Key[Array, ""]) -> Flow:
+        """The start, at time 0."""
+        return Flow(self.initial(model, start), jnp.zeros(()), jnp.asarray(True), jnp.asarray(False))
+
+    def advance(self, model: Model, state: Flow, times: Float[Array, " t"]) -> tuple[Flow, Any]:
+        """Integrate to the last time; what lies beyond a failure is not finite."""
+        solution = diffrax.diffeqsolve(
+            diffrax.ODETerm(lambda t, y, args: self.velocity(args, jnp.asarray(t), y)),
+            diffrax.Tsit5() if self.rtol > 1e-7 else diffrax.Dopri8(),
+            t0=state.time,
+            t1=times[-1],
+            dt0=None,
+            y0=state.state,
+            args=model,
+            saveat=diffrax.SaveAt(subs=(diffrax.SubSaveAt(ts=times), diffrax.SubSaveAt(t1=True))),
+            stepsize_controller=self.controller(model, times[-1]),
+            event=diffrax.Event(lambda t, y, args, **_: ~(self.size(y) < _BLOW_UP)),
+            max_steps=200_000,
+            throw=False,
+        )
+        at_times, last = solution.ys
+        alive = state.alive & (solution.result == diffrax.RESULTS.successful)
+        singular = (solution.result == diffrax.RESULTS.event_occurred) | (
+            solution.result == diffrax.RESULTS.dt_min_reached
+        )
+        flow = Flow(jax.tree.map(lambda y: y[0], last), solution.ts[1][0], alive, state.diverged | singular)
+        return flow, jax.tree.map(lambda y: y[:, None], at_times)
+
+    def failure(self, model: Model, state: Flow) -> str | None:
+        """Where the equations blew up, or the solver gave up, and what to try."""
+        if state.alive:
+            return None
+        t, gamma = float(state.time), float(model.gamma)
+        if state.diverged:
+            return (
+                f"the {self.name} diverges at t = {t:.3g} with learning rate {gamma:g}; "
+                f"{self.remedy.format(quarter=gamma / 4)}."
+            )
+        return (
+            f"the {self.name} could not be integrated past t = {t:.3g} within its tolerance (rtol = {self.rtol:g}); "
+            "raise rtol, or stop earlier with run.until."
+        )
+
+    def controller(self, model: Model, until: Float[Array, ""]) -> diffrax.AbstractStepSizeController[Any, Any]:
+        """Error control; steps that shrink to nothing announce a singularity at finite time."""
+        controller = diffrax.PIDController(rtol=self.rtol, atol=self.atol, dtmin=1e-13 * until, force_dtmin=False)
+        jumps = model.schedule.jumps
+        return diffrax.ClipStepSizeController(controller, jump_ts=jnp.asarray(jumps)) if jumps else controller

@@ -1,0 +1,37 @@
+"""The exact mean of one step at finite d: how far the high-dimensional ODE is from the truth before any noise."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from dimfree.onepass.model import Model
+from dimfree.gaussian.moments import gradient_terms
+from dimfree.gaussian.overlaps import Overlaps
+from dimfree.gaussian.variance.ladder import variance
+
+
+class MeanStep(NamedTuple):
+    """E[M' - M] and E[Q' - Q]."""
+
+    M: Float[Array, "p k"]
+    Q: Float[Array, "p p"]
+
+
+def mean_step(model: Model, state: Overlaps) -> MeanStep:
+    """Equation (1.5) of docs/theory/committee.md, without decay and projection."""
+    terms, n_b, p, d = gradient_terms(model, state), model.batch, model.width, model.dimension
+    spread, stretched = jax.jvp(lambda s: _stretched_variance(model, state, s), (jnp.ones(()),), (jnp.ones(()),))
+    Omega = state.covariance(model.target.P)
+    descent = (1 - 1 / n_b) * terms.J @ Omega @ terms.J.T
+    step = model.gamma / p
+    drift = terms.PsiGF + step / n_b * (spread + 2 * stretched / d) + step / d * descent
+    return MeanStep(model.time_step * terms.PsiM, model.time_step * drift)
+
+
+def _stretched_variance(model: Model, state: Overlaps, s: Float[Array, ""]) -> Float[Array, "p p"]:
+    """Psi^Var at covariance s Omega: its derivative at s = 1 is E[(u.grad) c cᵀ]/2."""
+    stretched = eqx.tree_at(lambda m: m.target.P, model, s * model.target.P)
+    return variance(stretched, Overlaps(s * state.Q, s * state.M, state.a))

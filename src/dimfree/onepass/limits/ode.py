@@ -1,0 +1,87 @@
+"""The high-dimensional limit: ODEs for the overlaps (d to infinity at fixed width; docs/theory/committee.md, section 2).
+
+The canonical convention is the one of this limit, so there is nothing to convert. Its reductions are coefficients of the
+same equations: without the variance term it is gradient flow on the population risk, which is also the classical limit
+of a vanishing learning rate at fixed d and p.
+"""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from dimfree.description import Cost
+from dimfree.onepass.model import Model, model
+from dimfree.gaussian.moments import gradient_terms
+from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.start import Start
+from dimfree.gaussian.two_point.ladder import two_point_seconds
+from dimfree.gaussian.variance.ladder import variance, variance_seconds
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.limits.integration import FlowDescription
+
+
+class OverlapFlow(FlowDescription):
+    """Adaptive integration of the overlap equations (2.1), spherical version (2.2)."""
+
+    variance_on: eqx.AbstractClassVar[bool]
+
+    def cost(self, problem: OnePassProblem) -> Cost:
+        """Evaluations of the right-hand side; their number is a guess from typical runs."""
+        m, n = model(problem), problem.network.width + problem.data.units
+        evaluations = 7 * (150 + 2 * problem.run.until)
+        kernels = m.width * n * two_point_seconds(m.activation) + 2e-9 * m.width**2 * n + 3e-5
+        per_call = kernels + (variance_seconds(m) if self.variance_on else 0.0)
+        return Cost(4.0 + evaluations * per_call, evaluations, 8.0 * 20 * n * n + 1e8)
+
+    def initial(self, model: Model, start: Start) -> Overlaps:
+        """The measured overlaps."""
+        return start.overlaps
+
+    def size(self, state: Overlaps) -> Float[Array, ""]:
+        """The largest overlap."""
+        return jnp.max(jnp.abs(state.Q))
+
+    def velocity(self, model: Model, t: Float[Array, ""], state: Overlaps) -> Overlaps:
+        """The right-hand side of equation (2.1)."""
+        rate, terms = model.schedule(t), gradient_terms(model, state)
+        Phi = rate * terms.PsiGF
+        if self.variance_on:
+            Phi = Phi + rate**2 * model.gamma / (model.width * model.batch) * variance(model, state)
+        da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.trained else jnp.zeros_like(state.a)
+        dM = rate * terms.PsiM
+        if model.spherical:  # the projection undoes decay and any change of norm
+            shrink = jnp.diagonal(Phi) / (2 * jnp.diagonal(state.Q))
+            return Overlaps(Phi - (shrink[:, None] + shrink) * state.Q, dM - shrink[:, None] * state.M, da)
+        return Overlaps(Phi - 2 * model.omega * state.Q, dM - model.omega * state.M, da)
+
+
+class HighDimensional(OverlapFlow):
+    """The full equations of Saad and Solla, with the variance term of weight gamma/(p batch)."""
+
+    name: ClassVar[str] = "ode"
+    summary: ClassVar[str] = "high-dimensional limit: ODEs for the overlaps, variance of the steps included"
+    cites: ClassVar[tuple[str, ...]] = ("saad1995", "goldt2019", "veiga2022")
+    variance_on: ClassVar[bool] = True
+
+    def refuses(self, problem: OnePassProblem) -> str | None:
+        """The limit needs the noise of one step to vanish (docs/theory/committee.md, section 4)."""
+        gamma, p, d = problem.training.learning_rate, problem.network.width, problem.dimension
+        if (gamma / p) ** 2 < d:
+            return None
+        return (
+            f"one step is as large as the network: (learning_rate/width)² = {(gamma / p) ** 2:.3g} is not below the dimension "
+            f"{d}, so no deterministic limit exists; lower the learning rate below {p * d**0.5:.3g}."
+        )
+
+
+class GradientFlow(OverlapFlow):
+    """The same equations without the variance term: gradient flow on the population risk."""
+
+    name: ClassVar[str] = "gradient-flow"
+    summary: ClassVar[str] = (
+        "the same without the variance of the steps: vanishing learning rate, or many samples a step"
+    )
+    cites: ClassVar[tuple[str, ...]] = ("robbins1951", "veiga2022")
+    variance_on: ClassVar[bool] = False

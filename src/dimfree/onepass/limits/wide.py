@@ -1,0 +1,195 @@
+"""Wide networks: the mean-field limit (p to infinity at finite d) and the dimensionless one (d and p to infinity).
+
+docs/theory/committee.md, section 5. The state is one particle (m_i, q_i, a_i) per unit: its overlaps with the teacher and
+the squared norm of the rest. Conventions are the canonical ones. The step noise has weight gamma/p, which vanishes, so
+batch, label noise and learning rate do not appear: where the width is small this is visibly wrong, and the comparison
+shows it. `self_term` keeps the interaction of a unit with itself, of order 1/p: with it the risk of the start is right,
+without it (the reading as a density mu(m, q)) late risks are better.
+"""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dimfree.description import Cost
+from dimfree.onepass.model import Model, model
+from dimfree.gaussian.closure import (
+    ClosureTerms,
+    dimensionless_terms,
+    mean_field_terms,
+    truncation,
+    uses_series,
+)
+from dimfree.gaussian.particles import MOST_PAIRS, Particles, particles
+from dimfree.gaussian.series import series_size
+from dimfree.onepass.start import Start
+from dimfree.gaussian.two_point.ladder import two_point_seconds
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.limits.integration import Flow, FlowDescription
+
+_CUT_OFF = 1e-6  # largest term that the series of the dimensionless limit may leave out
+
+
+class WideFlow(FlowDescription):
+    """Adaptive integration of equation (5.2)."""
+
+    self_term: bool = True
+    pairs: ClassVar[bool] = False
+    remedy: ClassVar[str] = "stop earlier with run.until, or choose a bounded activation"
+
+    @abstractmethod
+    def terms(self, model: Model, state: Particles) -> ClosureTerms:
+        """Right-hand sides without decay and schedule, and the risk."""
+
+    @abstractmethod
+    def seconds(self, problem: OnePassProblem) -> float:
+        """What one evaluation of the right-hand side costs."""
+
+    def cut_off(self, model: Model, state: Particles) -> Float[Array, ""]:
+        """The size of the terms that the right-hand side leaves out."""
+        return jnp.zeros(())
+
+    def refuses(self, problem: OnePassProblem) -> str | None:
+        """The closure is derived for free norms."""
+        if problem.training.spherical:
+            return (
+                "the closure of wide networks is derived for weights whose norms are free, not for weights kept on a sphere; "
+                "set training.spherical = false, or use ode."
+            )
+        return None
+
+    def cost(self, problem: OnePassProblem) -> Cost:
+        """Evaluations of the right-hand side; their number is a guess from typical runs."""
+        p, evaluations = problem.network.width, 7 * (60 + 2 * problem.run.until)
+        matrices = 0.0 if self._is_linear(problem) else 8.0 * 12 * p * p
+        return Cost(10.0 + evaluations * self.seconds(problem), evaluations, 4e8 + matrices + 8.0 * 500 * p)
+
+    def initial(self, model: Model, start: Start) -> Particles:
+        """The measured particles."""
+        measured = start.measured
+        return measured if isinstance(measured, Particles) else particles(measured, model.target.P)
+
+    def size(self, state: Particles) -> Float[Array, ""]:
+        """The largest overlap."""
+        return jnp.maximum(jnp.max(jnp.abs(state.M)), jnp.max(jnp.abs(state.q)))
+
+    def velocity(self, model: Model, t: Float[Array, ""], state: Particles) -> Particles:
+        """Equation (5.2) with the decays and schedule of (2.1)."""
+        rate, terms = model.schedule(t), self.terms(model, state)
+        da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.trained else jnp.zeros_like(state.a)
+        return Particles(rate * terms.PsiM - model.omega * state.M, rate * terms.Psiq - 2 * model.omega * state.q, da)
+
+    def observe(self, model: Model, overlaps: Any) -> dict[str, Float[Array, "t r ..."]]:
+        """Q itself is not known to this limit, and would not fit: its diagonal C_ii + q_i is given."""
+        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), overlaps)
+        risks = jax.lax.map(lambda state: self.terms(model, state).risk, flat).reshape(overlaps.a.shape[:2])
+        norms = overlaps.norms(model.target.P)
+        return {"risk": risks, "M": overlaps.M, "Q_diagonal": norms, "a": overlaps.a}
+
+    def failure(self, model: Model, state: Flow) -> str | None:
+        """Where the equations blew up, the solver gave up, or the series lost its accuracy, and what to try."""
+        failure = super().failure(model, state)
+        if failure:
+            return failure
+        left_out = float(self.cut_off(model, state.state))
+        if left_out <= _CUT_OFF:
+            return None
+        return (
+            f"the {self.name} limit leaves out terms of size {left_out:.1g} at t = {float(state.time):.3g}: students of width "
+            f"{model.width} are too long or too close to the teacher's span for its series; stop earlier with run.until."
+        )
+
+    def _is_linear(self, problem: OnePassProblem) -> bool:
+        return False
+
+
+class MeanField(WideFlow):
+    """p to infinity at finite d: pairs of units meet at a random angle, averaged with a Gauss-Jacobi rule of `nodes` nodes."""
+
+    name: ClassVar[str] = "mean-field"
+    summary: ClassVar[str] = "infinitely wide network at finite dimension: one particle per unit, no step noise"
+    cites: ClassVar[tuple[str, ...]] = ("arnaboldi2023high",)
+    nodes: int = 24
+
+    def refuses(self, problem: OnePassProblem) -> str | None:
+        """A direction orthogonal to the teacher must exist, and all pairs must fit into memory."""
+        if problem.dimension <= problem.data.units:
+            return (
+                f"dimension {problem.dimension} leaves no direction orthogonal to the {problem.data.units} teacher units; "
+                f"raise dimension to at least {problem.data.units + 1}."
+            )
+        if problem.network.width > MOST_PAIRS:
+            return (
+                f"all pairs of {problem.network.width} units do not fit into memory; use dimensionless, which is linear in the "
+                f"width, or lower network.width to {MOST_PAIRS}."
+            )
+        return super().refuses(problem)
+
+    def terms(self, model: Model, state: Particles) -> ClosureTerms:
+        """Equation (5.2) with the average over Xi."""
+        return mean_field_terms(model, state, self.self_term, self.nodes)
+
+    def seconds(self, problem: OnePassProblem) -> float:
+        """All pairs, at every node of the angle."""
+        m = model(problem)
+        return 3e-5 + self.nodes * m.width**2 * two_point_seconds(m.activation)
+
+
+class Dimensionless(WideFlow):
+    """d and p to infinity: orthogonal parts do not meet, and the cost grows linearly with the width."""
+
+    name: ClassVar[str] = "dimensionless"
+    summary: ClassVar[str] = "infinite width and dimension: one particle per unit, cost linear in the width"
+    cites: ClassVar[tuple[str, ...]] = ("arnaboldi2023high",)
+
+    def refuses(self, problem: OnePassProblem) -> str | None:
+        """The O(p) series needs few teacher directions; all pairs need a moderate width."""
+        k, p = problem.data.units, problem.network.width
+        if p > MOST_PAIRS and not self._is_linear(problem):
+            return (
+                f"{k} teacher units are too many for the series that makes width {p} possible; "
+                f"lower data.units, or network.width to {MOST_PAIRS}, where all pairs are used."
+            )
+        return super().refuses(problem)
+
+    def terms(self, model: Model, state: Particles) -> ClosureTerms:
+        """Equation (5.2) with xi = 0 between units."""
+        return dimensionless_terms(model, state, self.self_term)
+
+    def seconds(self, problem: OnePassProblem) -> float:
+        """Linear in the width, unless k is too large for the series."""
+        m = model(problem)
+        if self._is_linear(problem):
+            return 1e-4 + 1e-8 * m.width * (300 + series_size(m.activation, m.units) / 10)  # a short series, mostly
+        return 3e-5 + m.width**2 * two_point_seconds(m.activation)
+
+    def cut_off(self, model: Model, state: Particles) -> Float[Array, ""]:
+        """What the series leaves out."""
+        return truncation(model, state)
+
+    def _is_linear(self, problem: OnePassProblem) -> bool:
+        m = model(problem)
+        return uses_series(m.activation, m.units, m.width)
+
+
+class Density(NamedTuple):
+    """The particles as a density mu(m, q): for every time and teacher the mass in cells of (m_r, q), on common edges."""
+
+    m_edges: Float[np.ndarray, " bm"]
+    q_edges: Float[np.ndarray, " bq"]
+    mass: Float[np.ndarray, "t k m q"]
+
+
+def density(M: Float[Any, "t p k"], q: Float[Any, "t p"], bins: int = 40) -> Density:
+    """Snapshots of mu_t (section 5, PDE reading), ready to be animated: the mass of every snapshot is one."""
+    M, q = np.asarray(M), np.asarray(q)
+    m_edges, q_edges = (np.histogram_bin_edges(values, bins) for values in (M, q))
+    mass = [
+        [np.histogram2d(m, q_t, bins=(m_edges, q_edges))[0] / len(q_t) for m in M_t.T]
+        for M_t, q_t in zip(M, q, strict=True)
+    ]
+    return Density(m_edges, q_edges, np.array(mass))

@@ -1,0 +1,91 @@
+"""One block of one-pass SGD, given the preactivations and the Gram matrix of its samples.
+
+SGD is sequential, but within a block of samples everything it needs of the d-dimensional inputs is how they overlap with
+the weights at the start of the block and with each other. So a block costs a few matrix products, and then small
+sequential updates on numbers that do not know d. It is the same SGD, on vectors (vectors.py) and on overlaps (chain.py).
+
+Inside a block the weights are W = pi * (W_0 + Cᵀ X), with a factor pi per neuron for decay and normalisation and one row
+of C per sample (docs/theory/committee.md, section 1.1). The replica axis is last everywhere, so that it vectorises.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from dimfree.onepass.model import Model
+
+
+class Samples(NamedTuple):
+    """A block of samples as seen from the weights at its start: S steps of `batch` samples each, b = S * batch."""
+
+    students: Float[Array, "b p r"]  # lambda = W_0 x
+    labels: Float[Array, "b r"]  # y, noise included
+    gram: Float[Array, "b b r"]  # x.x'
+
+
+class Progress(NamedTuple):
+    """What a block does to the network."""
+
+    coefficients: Float[Array, "b p r"]  # C
+    factor: Float[Array, "p r"]  # pi
+    second_layer: Float[Array, "p r"]  # a
+
+
+def run_block(
+    model: Model,
+    samples: Samples,
+    second_layer: Float[Array, "p r"],
+    norms: Float[Array, "p r"],
+    first_step: Int[Array, ""],
+    active: Int[Array, ""],
+) -> Progress:
+    """The first `active` steps of a block; `norms` are Q_ii at its start (kept by the spherical rule)."""
+    batch, p, d, dt = model.batch, model.width, model.dimension, model.time_step
+    b, _, replicas = samples.students.shape
+    steps = b // batch
+
+    def step(
+        carry: tuple[Array, Array, Array], inputs: tuple[Array, Array, Array]
+    ) -> tuple[tuple[Array, Array, Array], Array]:
+        base, pi, a = carry
+        s, labels, gram = inputs
+        on = s < active
+        rate = jnp.where(on, model.schedule((first_step + s) * dt), 0.0)
+        fields = pi * jax.lax.dynamic_slice_in_dim(base, s * batch, batch)  # (batch, p, r)
+        values = model.activation(fields)
+        error = labels - jnp.mean(a * values, axis=1)
+        gradient = a * model.activation.derivative(fields) * error[:, None, :]
+        push = rate * model.gamma / (p * batch)
+        kept = jnp.where(on, 1 - model.omega * dt, 1.0)
+        new_pi = kept * pi
+        if model.spherical:
+            within = jax.lax.dynamic_slice_in_dim(gram, s * batch, batch, axis=1)
+            new_pi = new_pi * _to_sphere(norms, kept, push, fields, gradient, within, d)
+        if model.trained:
+            kept_a = jnp.where(on, 1 - model.omega_a * dt, 1.0)
+            a = kept_a * a + rate * model.eta_a * model.gamma / (d * p * batch) * jnp.sum(
+                values * error[:, None, :], axis=0
+            )
+        rows = push * gradient / (kept * pi)
+        if steps > 1:  # later samples of the block see the new weights
+            base = sum((gram[i][:, None, :] * rows[i] for i in range(batch)), base)
+        return (base, new_pi, a), rows
+
+    inputs = (
+        jnp.arange(steps),
+        samples.labels.reshape(steps, batch, replicas),
+        samples.gram.reshape(steps, batch, b, replicas),
+    )
+    start = (samples.students, jnp.ones_like(second_layer), second_layer)
+    (_, pi, a), rows = jax.lax.scan(step, start, inputs)
+    return Progress(rows.reshape(b, p, replicas), pi, a)
+
+
+def _to_sphere(norms: Array, kept: Array, push: Array, fields: Array, gradient: Array, gram: Array, d: Array) -> Array:
+    """The factor that takes Q_ii back to its prescribed value after one step, from equation (1.2)."""
+    linear = 2 * kept * push / d * jnp.sum(gradient * fields, axis=0)
+    pulled = jnp.sum(gram[:, :, None, :] * gradient[None], axis=1)
+    quadratic = push**2 / d * jnp.sum(gradient * pulled, axis=0)
+    return jnp.sqrt(norms / (kept**2 * norms + linear + quadratic))

@@ -1,0 +1,162 @@
+"""One-pass SGD in overlap space: a Markov chain with exactly the law of SGD's overlaps, at a cost that does not know d.
+
+docs/theory/committee.md, section 1.2. The preactivations of a sample are u = A xi with A Aᵀ = Omega, and the inputs of a
+block overlap as G = (Xi Xiᵀ + S)/d with S Wishart of d - r degrees of freedom: that is all a block of SGD needs to know.
+"""
+
+from math import prod
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from dimfree.description import Cost
+from dimfree.onepass.model import Model, block_steps
+from dimfree.gaussian.draws import chi_squares, lower_triangle, normals
+from dimfree.gaussian.overlaps import Overlaps, factor
+from dimfree.onepass.start import Start
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.real.block import Progress, Samples, run_block
+from dimfree.onepass.real.vectors import labels
+from dimfree.onepass.real.walk import Walk, Walker
+
+_FACTORS = 8  # how many factorisations of Omega share one draw of random numbers
+
+
+class OverlapNetwork(eqx.Module):
+    """Overlaps with a leading replica axis, and the norms that the spherical rule keeps."""
+
+    overlaps: Overlaps
+    norms: Float[Array, "r p"]
+
+
+class OverlapChain(Walker):
+    """SGD seen through its overlaps, exact in law at every dimension."""
+
+    name: ClassVar[str] = "chain"
+    summary: ClassVar[str] = (
+        "real one-pass SGD in overlap space, exact in law; a step costs the same at every dimension"
+    )
+    cites: ClassVar[tuple[str, ...]] = ("saad1995", "arnaboldi2023escaping")
+
+    def cost(self, problem: OnePassProblem) -> Cost:
+        """Per sample: p+k draws, the sample's share of a block's Gram matrix and of one Cholesky factor."""
+        n, R, batch = problem.network.width + problem.data.units, problem.run.replicas, problem.training.batch
+        steps = problem.steps(problem.run.until)
+        b = block_steps(batch) * batch
+        per_sample = 6e-9 * (n + b) + 1e-9 * (n * b + n**3 / b) + 1e-7 + 3e-6 / R
+        return Cost(steps * batch * R * per_sample, steps, 8.0 * R * (3 * b * (b + n) + 4 * n * n))
+
+    def begin(self, model: Model, start: Start, replicas: int, key: Key[Array, ""]) -> Walk[OverlapNetwork]:
+        """Every replica starts from the same overlaps."""
+        overlaps = jax.tree.map(lambda x: jnp.broadcast_to(x, (replicas, *x.shape)), start.overlaps)
+        norms = jnp.diagonal(overlaps.Q, axis1=-2, axis2=-1)
+        return Walk(OverlapNetwork(overlaps, norms), jnp.zeros((), int), key)
+
+    def steps_per_block(self, model: Model) -> int:
+        """Several factorisations of Omega share one draw."""
+        return _FACTORS * block_steps(model.batch)
+
+    def walk_block(
+        self, model: Model, network: OverlapNetwork, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
+    ) -> OverlapNetwork:
+        """Draw fields and Gram matrices from their exact law, run SGD on them, update the overlaps."""
+        steps, first = block_steps(model.batch), block * self.steps_per_block(model)
+
+        b, replicas = steps * model.batch, network.norms.shape[0]
+        draws = _draw(model, b, replicas, key)
+
+        def one(number: Array, network: OverlapNetwork) -> OverlapNetwork:
+            done = number * steps
+            here = _shaped(model, draws, number, b, replicas)
+            return _walk(model, network, here, first + done, jnp.clip(active - done, 0, steps))
+
+        return jax.lax.fori_loop(0, _FACTORS, one, network)
+
+    def overlaps(self, model: Model, network: OverlapNetwork) -> Overlaps:
+        """The state itself."""
+        return network.overlaps
+
+
+class _Draws(NamedTuple):
+    """All that is random in a block: coordinates in the span of the weights, inputs outside of it, label noise."""
+
+    inside: Float[Array, "..."]  # xi: (r, b, rank)
+    below: Float[
+        Array, "..."
+    ]  # Bartlett's factor below the diagonal, or with few dimensions the inputs themselves: (m, r)
+    diagonal: Float[Array, "..."]  # Bartlett's factor on the diagonal: (b, r)
+    noise: Float[Array, "..."]  # (b, r)
+
+
+def _draw(model: Model, b: int, replicas: int, key: Key[Array, ""]) -> _Draws:
+    """Flat, for all factorisations of a block at once."""
+    inside_key, below_key, diagonal_key, noise_key = jax.random.split(key, 4)
+    rank, count = _rank(model), _FACTORS * replicas
+    degrees = model.dimension - rank - jnp.arange(1.0 * b)
+    chosen = jnp.tile(jnp.repeat(degrees, replicas), _FACTORS) if model.few_dimensions is None else jnp.ones(0)
+    return _Draws(
+        inside=normals(inside_key, count * b * rank),
+        below=normals(below_key, count * _outside_entries(model, b)),
+        diagonal=jnp.sqrt(chi_squares(diagonal_key, chosen)),
+        noise=normals(noise_key, count * b),
+    )
+
+
+def _shaped(model: Model, draws: _Draws, number: Array, b: int, replicas: int) -> _Draws:
+    """The draws of one factorisation, in shape and in float64."""
+
+    def part(flat: Array, *shape: int) -> Array:
+        size = prod(shape)
+        return jax.lax.dynamic_slice_in_dim(flat, number * size, size).astype(float).reshape(shape)
+
+    return _Draws(
+        inside=part(draws.inside, replicas, b, _rank(model)),
+        below=part(draws.below, _outside_entries(model, b), replicas),
+        diagonal=part(draws.diagonal, b if model.few_dimensions is None else 0, replicas),
+        noise=part(draws.noise, b, replicas),
+    )
+
+
+def _outside_entries(model: Model, b: int) -> int:
+    return b * (b - 1) // 2 if model.few_dimensions is None else b * (model.few_dimensions - _rank(model))
+
+
+def _rank(model: Model) -> int:
+    n = model.width + model.units
+    return n if model.few_dimensions is None else min(n, model.few_dimensions)
+
+
+def _walk(model: Model, network: OverlapNetwork, draws: _Draws, first_step: Array, active: Array) -> OverlapNetwork:
+    """One factorisation of Omega, and the steps that it serves."""
+    p, state = model.width, network.overlaps
+    A = factor(state.covariance(model.target.P), _rank(model))
+    inside = draws.inside
+    fields = jnp.moveaxis(inside @ jnp.swapaxes(A, 1, 2), 0, -1)  # u_b = A xi_b
+    gram = jnp.moveaxis(inside @ jnp.swapaxes(inside, 1, 2) + _outside(model, draws), 0, -1) / model.dimension
+    samples = Samples(fields[:, :p], labels(model, fields[:, p:], draws.noise), gram)
+    progress = run_block(model, samples, state.a.T, network.norms.T, first_step, active)
+    return OverlapNetwork(_updated(model, state, fields, gram, progress), network.norms)
+
+
+def _outside(model: Model, draws: _Draws) -> Float[Array, "r b b"]:
+    """S of equation (1.4), the Gram matrix of what the inputs have outside the span of all weights."""
+    b, replicas = draws.noise.shape
+    few = model.few_dimensions is not None
+    T = draws.below.reshape(b, -1, replicas) if few else lower_triangle(draws.below, draws.diagonal)
+    T = jnp.moveaxis(T, -1, 0)
+    return T @ jnp.swapaxes(T, 1, 2)
+
+
+def _updated(model: Model, state: Overlaps, fields: Array, gram: Array, progress: Progress) -> Overlaps:
+    """Equations (1.1) and (1.2) for the whole block: W = pi (W_0 + Cᵀ X)."""
+    p, d = model.width, model.dimension
+    C, u, G = (jnp.moveaxis(x, -1, 0) for x in (progress.coefficients, fields, gram))
+    C_T = jnp.swapaxes(C, 1, 2)
+    pi = progress.factor.T
+    linear = C_T @ u / d
+    H, dM = linear[..., :p], linear[..., p:]
+    Q = state.Q + H + jnp.swapaxes(H, 1, 2) + C_T @ G @ C / d
+    return Overlaps(pi[:, :, None] * Q * pi[:, None, :], pi[:, :, None] * (state.M + dM), progress.second_layer.T)

@@ -1,0 +1,1 @@
+"""The sections of a one-pass problem: data, network, training rule, start."""

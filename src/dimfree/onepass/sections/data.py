@@ -1,0 +1,102 @@
+"""What is learned: the law of inputs and labels."""
+
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, NonNegativeFloat, PositiveInt, model_validator
+
+from dimfree.problem.activation import Activation
+from dimfree.problem.section import Section
+from dimfree.onepass.sections.network import Scaling
+
+Matrix = tuple[tuple[float, ...], ...]
+
+
+class Teacher(Section):
+    """Isotropic Gaussian inputs, labels from a teacher network of `units` hidden units, plus label noise.
+
+    A single-index link is a teacher with one unit and the link as its activation.
+    """
+
+    title: ClassVar[str] = "[data]"
+    kind: Literal["teacher"] = "teacher"
+    units: PositiveInt = 2
+    activation: Activation = "erf"
+    second_layer: float | tuple[float, ...] = 1.0
+    overlap: Literal["orthonormal"] | Matrix = "orthonormal"
+    scaling: Scaling = "mean"
+    noise: NonNegativeFloat = 1e-3
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Teacher":
+        if isinstance(self.second_layer, tuple) and len(self.second_layer) != self.units:
+            raise ValueError(
+                f"second_layer has {len(self.second_layer)} entries for {self.units} units; give one per unit."
+            )
+        if self.overlap != "orthonormal":
+            check_covariance(np.array(self.overlap, dtype=object), self.units, "overlap")
+        return self
+
+
+class MultiIndex(Section):
+    """Isotropic Gaussian inputs and a polynomial of a few orthonormal directions z_r = w*_r.x, in Hermite products.
+
+    The label is sum_n coefficients[n] prod_r He_{terms[n][r]}(z_r) + noise. For example terms = [[1, 0], [1, 1]] with
+    coefficients [1, 1] is z_1 + z_1 z_2. A name ("staircase-3", "parity-2") stands for the terms.
+    """
+
+    title: ClassVar[str] = "[data]"
+    kind: Literal["multi-index"] = "multi-index"
+    link: Literal["terms", "staircase-2", "staircase-3", "staircase-4", "parity-2", "parity-3"] = "terms"
+    terms: tuple[tuple[Annotated[int, Field(ge=0, le=20)], ...], ...] = ()
+    coefficients: tuple[float, ...] = ()
+    noise: NonNegativeFloat = 1e-3
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "MultiIndex":
+        if self.link != "terms":
+            if self.terms or self.coefficients:
+                raise ValueError(f"link = {self.link!r} already names the terms; leave out terms and coefficients.")
+            return self
+        if not self.terms:
+            raise ValueError("terms is empty; give at least one Hermite multi-index such as terms = [[1, 0], [1, 1]].")
+        if len({len(term) for term in self.terms}) != 1:
+            raise ValueError("all terms need the same length, one degree per direction.")
+        if self.coefficients and len(self.coefficients) != len(self.terms):
+            raise ValueError(f"{len(self.coefficients)} coefficients for {len(self.terms)} terms; give one per term.")
+        if all(sum(term) == 0 for term in self.terms):
+            raise ValueError("the link is constant: no term has a positive degree, so there is nothing to learn.")
+        return self
+
+    @property
+    def expansion(self) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
+        """Multi-indices and coefficients, with names and defaults spelled out."""
+        terms = self.terms
+        if self.link != "terms":
+            shape, size = self.link.rsplit("-", 1)
+            k = int(size)
+            rows = range(1, k + 1) if shape == "staircase" else (k,)
+            terms = tuple(tuple(int(r < n) for r in range(k)) for n in rows)
+        return terms, self.coefficients or (1.0,) * len(terms)
+
+    @property
+    def units(self) -> int:
+        """How many directions the label depends on."""
+        return len(self.expansion[0][0])
+
+
+Data = Annotated[Teacher | MultiIndex, Field(discriminator="kind")]
+
+
+def check_covariance(given: "np.ndarray[tuple[int, ...], np.dtype[np.object_]]", size: int, name: str) -> None:
+    """Complain unless the matrix is a covariance: square of the given size, symmetric, positive semi-definite."""
+    if given.shape != (size, size):
+        raise ValueError(f"{name} has shape {given.shape}; it must be {size} x {size}.")
+    matrix = given.astype(float)
+    if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-9):
+        raise ValueError(f"{name} is not symmetric; largest difference {np.abs(matrix - matrix.T).max():.2g}.")
+    smallest = float(np.linalg.eigvalsh(matrix).min())
+    if smallest < -1e-8 * max(1.0, float(np.abs(matrix).max())):
+        raise ValueError(
+            f"{name} is not positive semi-definite: its smallest eigenvalue is {smallest:.3g}; no weights have these overlaps."
+        )

@@ -1,0 +1,1 @@
+"""Bounds of the literature as calculators, and the one that is fitted."""

@@ -1,0 +1,207 @@
+"""Five accounts of one start, neuron by neuron: where between the mean-field limit and real SGD an error comes from.
+
+docs/theory/mean-field.md, section a: PDE, nonlinear dynamics (ND), particle dynamics (PD), gradient descent (GD) and SGD. Two
+neighbours differ by one thing only: finite width twice (PDE-ND, ND-PD), the step (PD-GD), the noise of single samples (GD-SGD).
+Risks are canonical, half of the sheet's; distances are max_i |w_i - w_i'|/sqrt(d), the sheet's. Nothing is random but the
+start and SGD's samples, and sweeps use the same samples at every width and step.
+"""
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Float, Key
+
+from dimfree.errors import DivergenceError, ProblemError, RefusalError
+from dimfree.onepass.model import model
+from dimfree.onepass.model import Model, second_layer
+from dimfree.gaussian.moments import risk
+from dimfree.onepass.start import Start, draw_start
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import GaussianStart
+from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.fields.cloud import (
+    Cloud,
+    NetworkField,
+    Neurons,
+    gaussian_cloud,
+    gradient_descent,
+    joined,
+    nonlinear_dynamics,
+    particle_dynamics,
+    split,
+)
+
+DYNAMICS = ("PDE", "ND", "PD", "GD", "SGD")
+GAPS = tuple(f"{one}-{other}" for one, other in pairwise(DYNAMICS))
+QUANTITIES = (*(f"risk {gap}" for gap in GAPS), *(f"distance {gap}" for gap in GAPS[1:]))
+_STEP = 0.05  # of the Runge-Kutta steps of PDE, ND and PD; their error is below 1e-7
+
+
+class Couplings(NamedTuple):
+    """The five dynamics of several starts: risks, and the largest distance of a neuron between neighbours."""
+
+    problem: OnePassProblem
+    times: Float[np.ndarray, " t"]
+    risks: Float[np.ndarray, "5 s t"]  # in the order of DYNAMICS; PDE is the same for every start
+    distances: Float[np.ndarray, "3 s t"]  # in the order of GAPS without the first: PDE has no neurons
+    rise: float  # the largest rise of the risk in one step of PDE or PD, which must be zero up to rounding
+
+    @property
+    def errors(self) -> Float[np.ndarray, "7 s t"]:
+        """In the order of QUANTITIES."""
+        return np.concatenate([np.abs(np.diff(self.risks, axis=0)), self.distances])
+
+    def dataset(self) -> xr.Dataset:
+        """Everything with names."""
+        return xr.Dataset(
+            {
+                "risk": (("dynamics", "seed", "time"), self.risks),
+                "error": (("quantity", "seed", "time"), self.errors),
+            },
+            {"dynamics": list(DYNAMICS), "quantity": list(QUANTITIES), "time": self.times},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Errors at the last time, as plain data."""
+        last = self.errors[:, :, -1]
+        return {
+            "until": float(self.times[-1]),
+            "seeds": last.shape[1],
+            "risks": dict(zip(DYNAMICS, self.risks[:, :, -1].mean(axis=1).tolist(), strict=True)),
+            "errors": dict(zip(QUANTITIES, last.mean(axis=1).tolist(), strict=True)),
+        }
+
+
+def couplings(
+    problem: OnePassProblem,
+    until: float | None = None,
+    *,
+    seeds: int = 4,
+    points: int = 8,
+    law: GaussianStart | None = None,
+    sgd: VectorSGD = VectorSGD(),  # noqa: B008
+) -> Couplings:
+    """Run all five from `seeds` starts and compare them at `points` equidistant times up to `until`.
+
+    The step of GD and SGD is the problem's, eps = learning_rate/(width * dimension). `law` is the law of a neuron at the start
+    of the PDE; by default it is the one from which the starts are drawn.
+    """
+    refusal = _refusal(problem)
+    if refusal:
+        raise RefusalError(refusal)
+    if seeds < 1:
+        raise ProblemError(f"seeds = {seeds} was given; at least one start is needed.")
+    start = law or problem.start
+    assert isinstance(start, GaussianStart)
+    end, eps = until or problem.run.until, problem.time_step
+    steps = np.unique(np.rint(np.linspace(0, end, points + 1)[1:] / eps))
+    if steps[0] < 1:
+        raise ProblemError(f"until = {end:g} is too short for {points} times between steps of {eps:g}; raise until.")
+    cloud = gaussian_cloud(problem.teacher_overlap, problem.dimension, start.scale)
+    keys = jax.random.split(jax.random.key(problem.run.seed), seeds)
+    starts, parts = _starts(problem, keys)
+    m, times = model(problem), jnp.asarray(steps * eps)
+    pde, rise, nd = _limit(m, cloud, starts.overlaps.a[0, 0], parts.neurons, times)
+    risks, distances, rises = _networks(m, starts, parts, nd, keys, times, sgd)
+    every = np.concatenate([np.broadcast_to(pde, (1, seeds, len(steps))), np.moveaxis(np.asarray(risks), 1, 0)])
+    highest = max(float(rise), float(np.max(rises)))
+    found = Couplings(problem, np.asarray(times), every, np.moveaxis(np.asarray(distances), 1, 0), highest)
+    if not np.isfinite(found.errors).all():
+        rate = problem.training.learning_rate
+        raise DivergenceError(
+            f"a dynamics diverges before t = {end:.3g} with learning rate {rate:g}; "
+            f"lower training.learning_rate (try {rate / 4:.2g})."
+        )
+    return found
+
+
+class _Parts(eqx.Module):
+    """Starts as the mean field sees them: what it moves, the directions it leaves alone, and the teacher."""
+
+    neurons: Neurons
+    directions: Float[Array, "*s p d"]
+    teachers: Float[Array, "*s k d"]
+
+
+def _starts(problem: OnePassProblem, keys: Key[Array, " s"]) -> tuple[Start, _Parts]:
+    p, P = problem.network.width, jnp.asarray(problem.teacher_overlap)
+
+    def one(key: Array) -> tuple[Start, _Parts]:
+        start = draw_start(problem, jax.random.fold_in(key, 0), vectors=True)
+        assert start.weights is not None
+        weights, teachers = start.weights[:p], start.weights[p:]
+        return start, _Parts(*split(weights, teachers, P), teachers)
+
+    drawn: tuple[Start, _Parts] = jax.vmap(one)(keys)
+    return drawn
+
+
+@eqx.filter_jit
+def _limit(
+    model: Model, cloud: Cloud, a: Float[Array, ""], neurons: Neurons, times: Float[Array, " t"]
+) -> tuple[Float[Array, " t"], Float[Array, ""], Neurons]:
+    """The risk of the PDE, its largest rise, and ND; all test particles of all seeds share one cloud."""
+    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), neurons)
+    both = nonlinear_dynamics(model, cloud, a, flat, times, _STEP)
+    tests = jax.tree.map(lambda x, y: x[:, cloud.weights.size :].reshape(-1, *y.shape), both.particles, neurons)
+    return both.risk, jnp.max(both.rise), tests
+
+
+@eqx.filter_jit
+def _networks(
+    model: Model,
+    starts: Start,
+    parts: _Parts,
+    nd: Neurons,
+    keys: Key[Array, " s"],
+    times: Float[Array, " t"],
+    sgd: VectorSGD,
+) -> tuple[Float[Array, "s 4 t"], Float[Array, "s 3 t"], Float[Array, " s"]]:
+    """Risks of ND, PD, GD, SGD, the distances between neighbours, and the largest rise of PD's risk."""
+    P = model.target.P
+
+    def of_seed(start: Start, part: _Parts, tests: Neurons, key: Array) -> tuple[Array, Array, Array]:
+        field = NetworkField(model, start.overlaps.a, part.teachers)
+        W = joined(part.neurons, part.directions, part.teachers, P)
+        pd = particle_dynamics(field, W, times, _STEP)
+        nd = joined(tests, part.directions, part.teachers, P)
+        samples = _sgd(sgd, model, start, jax.random.fold_in(key, 1), times)
+        networks = jnp.stack([nd, pd.particles, gradient_descent(field, W, times), samples])
+        risks = jax.lax.map(lambda V: risk(model, field.overlaps(V)), networks.reshape(-1, *W.shape))
+        moved = jnp.linalg.norm(jnp.diff(networks, axis=0), axis=-1) / jnp.sqrt(1.0 * W.shape[1])
+        return risks.reshape(networks.shape[:2]), jnp.max(moved, axis=-1), jnp.max(pd.rise)
+
+    return jax.vmap(of_seed, in_axes=(0, 0, 1, 0))(starts, parts, nd, keys)
+
+
+def _sgd(
+    sgd: VectorSGD, model: Model, start: Start, key: Key[Array, ""], times: Float[Array, " t"]
+) -> Float[Array, "t p d"]:
+    """The weights of SGD after exactly t/eps steps: full blocks, and the beginning of the next one."""
+
+    def to_next(walk: Any, time: Array) -> tuple[Any, Array]:
+        walk, _ = sgd.advance(model, walk, time[None])
+        rest = jnp.rint(time / model.time_step).astype(int) - walk.block * sgd.steps_per_block(model)
+        block_key = jax.random.fold_in(walk.key, walk.block)
+        return walk, sgd.walk_block(model, walk.network, walk.block, block_key, rest).students[0]
+
+    return jax.lax.scan(to_next, sgd.begin(model, start, 1, key), times)[1]
+
+
+def _refusal(problem: OnePassProblem) -> str | None:
+    """The law of a neuron must be the same for all of them, rotation-invariant, and moved by the gradient alone."""
+    training, k, d = problem.training, problem.data.units, problem.dimension
+    if not isinstance(problem.start, GaussianStart):
+        return f"the start is of kind {problem.start.kind!r}; the cloud of the PDE is that of a Gaussian start."
+    if problem.network.second_layer == "trained" or np.ptp(np.asarray(second_layer(problem))) > 0:
+        return "the coupled dynamics move the first layer only; fix the second layer, equal for all neurons."
+    if training.spherical or training.weight_decay or training.schedule is not None:
+        return "the coupled dynamics follow the plain gradient; use no sphere, no weight decay and no schedule."
+    if k > 2 or d < k + 2:
+        return f"{k} teacher directions in dimension {d} were given; the cloud needs at most 2, and 2 dimensions more."
+    return None

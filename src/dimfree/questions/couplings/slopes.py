@@ -1,0 +1,140 @@
+"""How each error between the coupled dynamics scales with width, step and dimension (docs/theory/mean-field.md, a and g).
+
+For every error: the mean over seeds, least squares of its logarithm on the logarithm of what is swept, and a standard error
+from leaving out one seed at a time, because the seeds are shared along a sweep.
+"""
+
+import io
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from rich.console import Console
+from rich.table import Table
+
+from dimfree.questions.couplings.answer import QUANTITIES, couplings
+from dimfree.errors import ProblemError
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import GaussianStart
+from dimfree.onepass.real.vectors import VectorSGD
+
+Watcher = Callable[[str, float], None]  # is told what is being done, and which fraction of all work is done
+Point = tuple[int, float, int]  # width, step, dimension
+
+
+class Fit(NamedTuple):
+    """A slope and its standard error."""
+
+    value: float
+    standard_error: float
+
+
+class Sweep(NamedTuple):
+    """The errors at the last time while one of width, step and dimension is varied."""
+
+    axis: str
+    values: Float[np.ndarray, " x"]
+    errors: Float[np.ndarray, "7 x s"]  # in the order of couplings.QUANTITIES
+
+    @property
+    def fits(self) -> dict[str, Fit]:
+        """The slope of every error."""
+        return {name: fit(self.values, error) for name, error in zip(QUANTITIES, self.errors, strict=True)}
+
+    def dataset(self) -> xr.Dataset:
+        """The errors with names."""
+        dims = ("quantity", self.axis, "seed")
+        return xr.Dataset({"error": (dims, self.errors)}, {"quantity": list(QUANTITIES), self.axis: self.values})
+
+
+class Slopes(NamedTuple):
+    """All sweeps around one problem."""
+
+    problem: OnePassProblem
+    sweeps: tuple[Sweep, ...]
+
+    def __rich__(self) -> Table:
+        """One row per error, one column per sweep."""
+        p = self.problem
+        title = f"Slopes around width {p.network.width}, step {p.time_step:.3g}, dimension {p.dimension}"
+        table = Table(title=title, title_justify="left")
+        table.add_column("error")
+        for sweep in self.sweeps:
+            low, high = sweep.values[0], sweep.values[-1]
+            table.add_column(f"{sweep.axis} {low:g} to {high:g}", justify="right")
+        for name in QUANTITIES:
+            fits = [sweep.fits[name] for sweep in self.sweeps]
+            table.add_row(name, *(f"{one.value:.3f} ± {one.standard_error:.3f}" for one in fits))
+        return table
+
+    def summary(self) -> str:
+        """The table as text."""
+        text = io.StringIO()
+        Console(file=text, width=110).print(self)
+        return text.getvalue()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Values and slopes as plain data."""
+        return {
+            sweep.axis: {
+                "values": sweep.values.tolist(),
+                "errors": dict(zip(QUANTITIES, sweep.errors.mean(axis=2).tolist(), strict=True)),
+                "slopes": {name: one._asdict() for name, one in sweep.fits.items()},
+            }
+            for sweep in self.sweeps
+        }
+
+
+def slopes(
+    problem: OnePassProblem,
+    until: float | None = None,
+    *,
+    widths: Sequence[int] = (),
+    steps: Sequence[float] = (),
+    dimensions: Sequence[int] = (),
+    seeds: int = 4,
+    law: GaussianStart | None = None,
+    sgd: VectorSGD = VectorSGD(),  # noqa: B008
+    watch: Watcher = lambda text, fraction: None,
+) -> Slopes:
+    """Sweep width, step and dimension one at a time, the other two as in the problem; see `couplings` for the rest."""
+    if seeds < 2:
+        raise ProblemError(f"seeds = {seeds} was given; an error bar needs at least 2.")
+    base = (problem.network.width, problem.time_step, problem.dimension)
+    asked = {"width": widths, "step": steps, "dimension": dimensions}
+    places: dict[str, list[Point]] = {}
+    for place, (axis, values) in enumerate(asked.items()):
+        if len(values) == 1:
+            raise ProblemError(f"one {axis} was given; a slope needs at least 2.")
+        if values:
+            places[axis] = [(*base[:place], value, *base[place + 1 :]) for value in values]  # type: ignore[misc]
+    points = list(dict.fromkeys(point for several in places.values() for point in several))
+    found = {}
+    for n, point in enumerate(points):
+        watch("width {}, step {:.3g}, dimension {}".format(*point), n / len(points))
+        run = couplings(at(problem, *point), until, seeds=seeds, points=1, law=law, sgd=sgd)
+        found[point] = run.errors[:, :, -1]
+    sweeps = (
+        Sweep(axis, np.array(asked[axis], dtype=float), np.stack([found[point] for point in several], axis=1))
+        for axis, several in places.items()
+    )
+    return Slopes(problem, tuple(sweeps))
+
+
+def at(problem: OnePassProblem, width: int, step: float, dimension: int) -> OnePassProblem:
+    """The problem at another width, step eps and dimension; the learning rate follows."""
+    rate = step * width * dimension
+    return problem.replace(dimension=dimension, **{"network.width": width, "training.learning_rate": rate})
+
+
+def fit(values: Float[np.ndarray, " x"], errors: Float[np.ndarray, "x s"]) -> Fit:
+    """The slope of log mean error against log value; its standard error is the jackknife over seeds."""
+    seeds = errors.shape[1]
+    left = [_slope(values, np.delete(errors, seed, axis=1)) for seed in range(seeds)]
+    return Fit(_slope(values, errors), float(np.sqrt((seeds - 1) * np.var(left))))
+
+
+def _slope(values: Float[np.ndarray, " x"], errors: Float[np.ndarray, "x s"]) -> float:
+    return float(np.polyfit(np.log(values), np.log(errors.mean(axis=1)), 1)[0])

@@ -1,0 +1,1 @@
+"""How the time to find a direction grows with the dimension."""

@@ -1,0 +1,1 @@
+"""When SGD leaves mediocrity."""

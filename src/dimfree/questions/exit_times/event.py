@@ -1,0 +1,64 @@
+"""When a limit leaves mediocrity: the first time that the risk has lost a given part, as an event of the ODE.
+
+t_exit = inf{t: R(t) <= (1 - T) R(0)} of docs/theory/committee.md, section 6, for every problem of the committee family and
+every activation; the closed formulas of exit_times.py are for phase retrieval only.
+"""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optimistix
+from jaxtyping import Array, Float
+
+from dimfree.errors import ProblemError
+from dimfree.onepass.model import Model
+from dimfree.gaussian.moments import risk
+from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.limits.ode import HighDimensional, OverlapFlow
+
+_MOST_STEPS = 100_000
+
+
+def check_threshold(threshold: float) -> None:
+    """Complain unless a start can lose this part of its risk."""
+    if not 0 < threshold < 1:
+        raise ProblemError(
+            f"threshold = {threshold:g} was given; the part of the risk to be lost must lie between 0 and 1."
+        )
+
+
+@eqx.filter_jit
+def exit_events(
+    model: Model,
+    starts: Overlaps,
+    threshold: Float[Array, ""] | float,
+    horizon: Float[Array, ""] | float,
+    flow: OverlapFlow = HighDimensional(),  # noqa: B008
+) -> Float[Array, " n"]:
+    """The exit time of each start (leading axis), in one compilation; infinite when it does not leave before `horizon`."""
+    T, end = jnp.asarray(threshold, dtype=float), jnp.asarray(horizon, dtype=float)
+    return jax.vmap(lambda start: _exit(flow, model, start, T, end))(starts)
+
+
+def _exit(flow: OverlapFlow, model: Model, start: Overlaps, threshold: Array, horizon: Array) -> Array:
+    level = (1 - threshold) * risk(model, start)
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(lambda t, y, args: flow.velocity(args, jnp.asarray(t), y)),
+        diffrax.Tsit5() if flow.rtol > 1e-7 else diffrax.Dopri8(),
+        t0=jnp.zeros(()),
+        t1=horizon,
+        dt0=None,
+        y0=start,
+        args=model,
+        stepsize_controller=flow.controller(model, horizon),
+        event=diffrax.Event(
+            lambda t, y, args, **_: risk(args, y) - level,
+            optimistix.Bisection(0.1 * flow.rtol, 0.1 * flow.atol, flip=True),  # type: ignore[call-arg]
+        ),
+        max_steps=_MOST_STEPS,
+        throw=False,
+    )
+    left = solution.result == diffrax.RESULTS.event_occurred
+    assert solution.ts is not None
+    return jnp.where(left, solution.ts[-1], jnp.inf)

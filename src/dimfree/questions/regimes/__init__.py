@@ -1,0 +1,1 @@
+"""Which limit a problem is near."""

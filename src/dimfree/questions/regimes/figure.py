@@ -1,0 +1,95 @@
+"""The phase diagram of SGD with a problem as a point in it (docs/theory/committee.md, section 4)."""
+
+from math import log
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dimfree.onepass.figure import style
+from dimfree.errors import ProblemError
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.results.store import save_figure
+from dimfree.questions.regimes.answer import Regime, classify
+
+_FACTOR = 2.0  # how far from d^0 a ratio counts as of order one, as in `classify`
+_REGIONS = {
+    "gradient_flow": ("#c7e9c0", "perfect learning", r"$\dot M=\Psi^M,\ \dot Q=\Psi^{GF}$"),
+    "saad_solla": (
+        "#9ecae1",
+        "Saad–Solla, a plateau",
+        r"$\dot M=\Psi^M,\ \dot Q=\Psi^{GF}+\frac{\gamma}{p}\Psi^{Var}$",
+    ),
+    "noise_dominated": ("#fdd0a2", "bad learning", r"$dM/dt^\prime=0,\ dQ/dt^\prime=\Psi^{Var}$"),
+    "no_ode": ("#d9d9d9", "no deterministic limit", "no equations"),
+}
+
+
+def exponents(problem: OnePassProblem) -> tuple[float, float]:
+    """kappa and delta of width = d^kappa and learning rate = d^(-delta)."""
+    d = problem.dimension
+    if d < 2:
+        raise ProblemError(f"dimension = {d} was given; exponents of the dimension need at least 2.")
+    return log(problem.network.width) / log(d), -log(problem.training.learning_rate) / log(d)
+
+
+def draw_regimes(problem: OnePassProblem, path: str | Path) -> Path:
+    """The four regions in the plane of the exponents, and where the problem lies."""
+    kappa, delta = exponents(problem)
+    regime = classify(problem.dimension, problem.network.width, problem.training.learning_rate, factor=_FACTOR)
+    with matplotlib.rc_context(style() | {"axes.grid": False}):
+        figure = Figure(figsize=(6.4, 5.6), layout="constrained")
+        axes = figure.subplots()
+        right, low, high = max(1.0, kappa + 0.2), min(-1.2, delta - 0.2), max(1.0, delta + 0.2)
+        axes.set(xlim=(0, right), ylim=(low, high))
+        _draw_regions(axes, log(_FACTOR) / log(problem.dimension))
+        _draw_point(axes, problem, regime, kappa, delta)
+        axes.set(xlabel=r"$\kappa$: width $p=d^{\,\kappa}$", ylabel=r"$\delta$: learning rate $\gamma=d^{-\delta}$")
+        axes.set_title("Regimes of one-pass SGD: what survives as the dimension $d$ grows, $s=\\kappa+\\delta$")
+        save_figure(lambda temporary: figure.savefig(temporary, dpi=160), Path(path))
+    return Path(path)
+
+
+def _draw_regions(axes: Axes, band: float) -> None:
+    """Strips along s = kappa + delta; the line s = 0 is as wide as its name is meant at this dimension."""
+    ends, (low, high) = np.array(axes.get_xlim()), axes.get_ylim()
+    borders = {
+        "gradient_flow": (0 * ends + high, band - ends),
+        "saad_solla": (band - ends, -band - ends),
+        "noise_dominated": (-band - ends, -0.5 - ends),
+        "no_ode": (-0.5 - ends, 0 * ends + low - ends[1]),
+    }
+    names = {
+        "gradient_flow": "s > 0",
+        "saad_solla": "s = 0 (band: within a factor 2)",
+        "noise_dominated": "-1/2 < s < 0",
+        "no_ode": "s ≤ -1/2",
+    }
+    handles = []
+    for label, (top, bottom) in borders.items():
+        colour, name, equations = _REGIONS[label]
+        text = f"{names[label].replace('-', '−')}  {name}\n{equations}"
+        handles.append(axes.fill_between(ends, bottom, np.maximum(top, bottom), color=colour, lw=0, label=text))
+    axes.plot(ends, -ends, color="#08519c", lw=1)
+    axes.plot(ends, -0.5 - ends, color="#636363", lw=1, ls="--")
+    axes.figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, handleheight=1.6)
+
+
+def _draw_point(axes: Axes, problem: OnePassProblem, regime: Regime, kappa: float, delta: float) -> None:
+    axes.plot(kappa, delta, "*", color="black", ms=13, zorder=5, clip_on=False)
+    text = (
+        f"d = {problem.dimension:,}, width {problem.network.width:,}, rate {problem.training.learning_rate:g}\n"
+        f"s = {regime.s_eff:.2f}: {_REGIONS[regime.label][1]}"
+    )
+    left = kappa < 0.5 * axes.get_xlim()[1]
+    axes.annotate(
+        text,
+        (kappa, delta),
+        (10 if left else -10, 8),
+        textcoords="offset points",
+        ha="left" if left else "right",
+        bbox={"boxstyle": "round", "fc": "white", "ec": "none", "alpha": 0.8},
+        zorder=6,
+    )

@@ -1,0 +1,1 @@
+"""How hot SGD on a data set is."""

@@ -1,1 +1,0 @@
-"""The limits of SGD, one per file."""

@@ -1,0 +1,98 @@
+"""From problem to model: whatever the scalings, the canonical model is the network that the user wrote."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.polynomial import hermite_e
+
+from dimfree.onepass.model import model, second_layer
+from dimfree.onepass.model import block_steps
+from dimfree.onepass.sections import MultiIndex, OnePass, Teacher, TwoLayer
+from dimfree.problem import PowerDecay, Problem
+from dimfree.onepass.real.block import Samples, run_block
+
+FACTOR = {"mean": lambda n: 1 / n, "sqrt": lambda n: n**-0.5, "sum": lambda n: 1.0}
+scalings = pytest.mark.parametrize("scaling", FACTOR)
+A_USER = (0.5, -1.25, 2.0)
+
+
+def problem_with(scaling: str) -> Problem:
+    return Problem(
+        dimension=40,
+        data=Teacher(units=2, second_layer=(1.5, -0.5), activation="tanh", scaling=scaling),
+        network=TwoLayer(width=3, second_layer="trained", second_layer_start=A_USER, scaling=scaling),
+        training=OnePass(learning_rate=0.8, second_layer_rate=1.7),
+    )
+
+
+@scalings
+def test_student_is_the_network_of_the_user(scaling):
+    problem, fields = problem_with(scaling), np.array([0.3, -1.1, 0.7])
+    sigma = model(problem).activation(jnp.asarray(fields))
+    canonical = jnp.mean(second_layer(problem) * sigma)
+    assert float(canonical) == pytest.approx(FACTOR[scaling](3) * np.dot(A_USER, sigma), rel=1e-14)
+
+
+@scalings
+def test_teacher_is_the_network_of_the_user(scaling):
+    fields = np.array([[0.3, -1.1], [2.0, 0.1]])
+    label = model(problem_with(scaling)).target(jnp.asarray(fields))
+    np.testing.assert_allclose(label, FACTOR[scaling](2) * np.tanh(fields) @ [1.5, -0.5], rtol=1e-13)
+
+
+@scalings
+def test_one_step_is_the_gradient_step_of_the_user(scaling):
+    """f = s sum_i a_i sigma(w_i.x), loss (y-f)²/2, rate gamma on w and second_layer_rate gamma/d on a."""
+    problem = problem_with(scaling)
+    s, gamma, d = FACTOR[scaling](3), 0.8, 40
+    fields, label, a = np.array([0.3, -1.1, 0.7]), 0.9, np.array(A_USER)
+    m = model(problem)
+    sigma, slope = m.activation(jnp.asarray(fields)), m.activation.derivative(jnp.asarray(fields))
+    error = label - s * np.dot(a, sigma)
+    w_push = gamma * error * s * a * slope  # times x
+    a_new = a + 1.7 * gamma / d * error * s * sigma
+
+    samples = Samples(jnp.asarray(fields)[None, :, None], jnp.full((1, 1), label), jnp.ones((1, 1, 1)))
+    state = jnp.asarray(second_layer(problem))[:, None]
+    progress = run_block(m, samples, state, jnp.ones((3, 1)), jnp.asarray(0), jnp.asarray(1))
+    np.testing.assert_allclose(progress.coefficients[0, :, 0], w_push, rtol=1e-12)
+    np.testing.assert_allclose(progress.second_layer[:, 0] / (3 * s), a_new, rtol=1e-12)
+
+
+def test_second_layer_starts():
+    start = lambda written: second_layer(Problem(network=TwoLayer(width=3, second_layer_start=written))).tolist()  # noqa: E731
+    assert start(2.0) == [2.0, 2.0, 2.0]
+    assert start("signs") == [1.0, -1.0, 1.0]
+    assert start((1.0, 2.0, 3.0)) == [1.0, 2.0, 3.0]
+
+
+def test_multi_index_label():
+    data = MultiIndex(terms=((1, 0), (2, 3)), coefficients=(0.5, -2.0))
+    z = np.array([[0.4, -1.2], [1.3, 0.2]])
+    he2, he3 = (hermite_e.hermeval(z[:, r], [0] * (r + 2) + [1]) for r in (0, 1))
+    label = model(Problem(data=data)).target(jnp.asarray(z))
+    np.testing.assert_allclose(label, 0.5 * z[:, 0] - 2 * he2 * he3, rtol=1e-13)
+
+
+def test_numbers_do_not_change_the_structure():
+    numbers = {"dimension": 700, "data.noise": 0.5, "training.learning_rate": 3, "training.weight_decay": 0.1}
+    one, other = model(Problem()), model(Problem().replace(**numbers))
+    assert jax.tree.structure(one) == jax.tree.structure(other)
+    assert all(leaf.dtype == jnp.float64 for leaf in jax.tree.leaves(other))
+    assert float(other.time_step) == pytest.approx(3 / (4 * 700))
+    decaying = Problem(training=OnePass(schedule=PowerDecay()))
+    assert jax.tree.structure(model(decaying)) != jax.tree.structure(one)
+
+
+def test_dimension_is_a_shape_only_when_smaller_than_a_block():
+    of = lambda d, batch=1: model(Problem(dimension=d, training=OnePass(batch=batch))).few_dimensions  # noqa: E731
+    assert of(4 + 2 + 16) is None
+    assert of(4 + 2 + 15) == 21
+    assert of(4 + 2 + 32, batch=32) is None
+    assert of(4 + 2 + 31, batch=32) == 37
+
+
+@pytest.mark.parametrize(("batch", "steps"), [(1, 16), (4, 4), (5, 3), (16, 1), (100, 1)])
+def test_blocks_are_of_about_sixteen_samples(batch, steps):
+    assert block_steps(batch) == steps

@@ -1,0 +1,59 @@
+"""A problem lies in the phase diagram where its regime says."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dimfree.questions.regimes.figure import _REGIONS, draw_regimes, exponents
+from dimfree.errors import ProblemError
+from dimfree.onepass.sections import OnePass, TwoLayer
+from dimfree.problem import Problem
+from dimfree.questions.regimes.answer import classify, classify_exponents
+
+
+def problem(d: int, p: int, gamma: float) -> Problem:
+    return Problem(dimension=d, network=TwoLayer(width=p), training=OnePass(learning_rate=gamma))
+
+
+@given(st.integers(2, 10**6), st.integers(1, 10**5), st.floats(1e-6, 1e6))
+def test_the_exponents_add_up_to_the_one_of_the_regime(d, p, gamma):
+    kappa, delta = exponents(problem(d, p, gamma))
+    assert kappa + delta == pytest.approx(classify(d, p, gamma).s_eff, abs=1e-9)
+    assert d**kappa == pytest.approx(p)
+    assert d ** (-delta) == pytest.approx(gamma)
+
+
+@pytest.mark.parametrize(
+    ("kappa", "delta", "label"),
+    [
+        (0.0, 0.5, "gradient_flow"),
+        (0.5, -0.5, "saad_solla"),
+        (0.0, -0.25, "noise_dominated"),
+        (0.25, -1.0, "no_ode"),
+    ],
+)
+def test_a_point_of_every_region_is_drawn(kappa, delta, label, tmp_path):
+    d = 10_000
+    point = problem(d, round(d**kappa), d ** (-delta))
+    assert classify_exponents(*(round(x, 6) for x in exponents(point))) == label
+    assert label in _REGIONS
+    path = draw_regimes(point, tmp_path / "regimes.png")
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert [one.name for one in tmp_path.iterdir()] == ["regimes.png"]
+
+
+def test_the_point_is_where_it_is_said_to_be(tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *args, **kwargs: drawn.append(self))
+    draw_regimes(problem(1000, 10, 100.0), tmp_path / "regimes.png")
+    (axes,) = drawn[0].axes
+    (star,) = [line for line in axes.lines if line.get_marker() == "*"]
+    assert star.get_xydata()[0] == pytest.approx([1 / 3, -2 / 3])
+    assert "bad learning" in axes.texts[0].get_text()
+
+
+def test_one_dimension_has_no_exponents():
+    with pytest.raises(ProblemError, match="dimension = 1 was given"):
+        exponents(Problem.model_validate({"dimension": 1, "data": {"units": 1}}))

@@ -1,0 +1,85 @@
+"""Regimes: the lines of the phase diagram, the rule for single triples, and the words for practitioners."""
+
+import numpy as np
+import pytest
+
+import dimfree as df
+from dimfree.errors import ProblemError
+from dimfree.questions.regimes.answer import classify, classify_exponents, explain
+
+
+@pytest.mark.parametrize(
+    ("kappa", "delta", "label"),
+    [
+        (0.0, 0.01, "gradient_flow"),
+        (1.0, 0.0, "gradient_flow"),  # mean field
+        (0.3, -0.3, "saad_solla"),
+        (0.0, -0.49, "noise_dominated"),
+        (0.2, -0.7, "no_ode"),  # exactly on the line, though not in floating point
+        (0.0, -2.0, "no_ode"),
+    ],
+)
+def test_exponents(kappa, delta, label):
+    assert classify_exponents(kappa, delta) == label
+
+
+@pytest.mark.parametrize(("kappa", "delta"), [(0.5, 0.0), (0.2, -0.2), (0.0, -0.3), (0.0, -0.7)])
+def test_triples_of_a_family_have_its_exponent_and_at_large_d_its_label(kappa, delta):
+    d = 1e12
+    found = classify(d, 3 * d**kappa, 0.2 * d**-delta, reference_width=3, reference_rate=0.2)
+    assert found.label == classify_exponents(kappa, delta)
+    assert found.s_eff == pytest.approx(kappa + delta, abs=1e-12)
+
+
+def test_numbers():
+    found = classify(400, 2, 6.0)
+    assert found.label == "noise_dominated"
+    assert found[2:] == pytest.approx((3.0, 3 / 400, 9 / 400, 9 / 400, np.sqrt(3 / 400)), rel=1e-14)
+    assert classify(400, 2, 0.1).dt_eff == pytest.approx(0.05 / 400)
+    assert [classify(400, 1, rate).label for rate in (0.49, 0.5, 2.0, 2.1, 19.9, 20.0)] == [
+        *("gradient_flow", "saad_solla", "saad_solla"),
+        *("noise_dominated", "noise_dominated", "no_ode"),
+    ]
+    assert np.isnan(classify(1, 2, 1.0).s_eff)
+
+
+def test_the_ode_refuses_exactly_where_there_is_none():
+    for rate in (79.0, 80.0, 81.0):
+        problem = df.Problem(dimension=400, network=df.TwoLayer(width=4), training=df.OnePass(learning_rate=rate))
+        assert (df.HighDimensional().refuses(problem) is not None) == (classify(400, 4, rate).label == "no_ode")
+
+
+def test_words_carry_the_numbers():
+    text = explain(df.Problem(dimension=500, training=df.OnePass(learning_rate=1.0, batch=5)))
+    assert "regime is gradient flow" in text
+    assert "learning_rate/(width * batch) = 0.05, is small but visible" in text
+    assert "10,000 samples in 2,000 steps" in text
+    assert (
+        "Doubling the width halves the weight of the noise and doubles the samples per unit of time; the regime stays"
+        in text
+    )
+    assert "halves the samples per unit of time; the regime becomes the high-dimensional limit" in text
+    assert "sqrt(learning_rate/(width * dimension)) = 0.022" in text
+    assert "scaling" not in text
+
+
+def test_words_at_the_edges():
+    wild = explain(df.Problem(training=df.OnePass(learning_rate=200.0)))
+    assert "the regime is no deterministic limit" in wild
+    assert "scatter" not in wild
+    assert "is negligible" in explain(df.Problem(training=df.OnePass(learning_rate=0.01)))
+    assert "as if the learning rate were 2 times larger" in explain(df.Problem(network=df.TwoLayer(scaling="sqrt")))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((0, 1, 1), "dimension = 0 was given; it must be positive."),
+        ((9, 1, -1), "learning_rate = -1 was given; it must be positive."),
+        ((9, 1, 1, 1, 1, 0.5), "factor = 0.5 was given; it must be at least 1."),
+    ],
+)
+def test_nonsense(arguments, sentence):
+    with pytest.raises(ProblemError) as caught:
+        classify(*arguments)
+    assert str(caught.value) == sentence
