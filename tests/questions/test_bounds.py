@@ -10,7 +10,7 @@ from dimfree.errors import ProblemError, RefusalError
 from dimfree.functions.ramps import TRUNCATED_RELU
 from dimfree.questions.bounds.calculators import (
     BOUNDS,
-    Setting,
+    Known,
     barron_cosines,
     barron_gaussian,
     barron_risk,
@@ -66,18 +66,18 @@ def test_what_is_bounded():
 
 def test_bounds_refuse_where_an_assumption_fails():
     one = BOUNDS["fixed-coefficients"]
-    one(SIZES, Setting(df.activation("erf"), 1.0, 1.0))
-    for setting, reason in (
-        (Setting(df.activation("relu")), "assumes a bounded activation, and relu is not"),
-        (Setting(largest_label=inf), "assumes bounded labels"),
-        (Setting(largest_coefficient=inf), "assumes a bounded second layer"),
+    one(SIZES, Known(df.activation("erf"), 1.0, 1.0))
+    for known, reason in (
+        (Known(df.activation("relu")), "assumes a bounded activation, and relu is not"),
+        (Known(largest_label=inf), "assumes bounded labels"),
+        (Known(largest_coefficient=inf), "assumes a bounded second layer"),
     ):
         with pytest.raises(RefusalError, match=reason):
-            one(SIZES, setting)
+            one(SIZES, known)
     with pytest.raises(RefusalError, match=r"stated for T >= 1, and T is 0\.5"):
         one({**SIZES, "T": 0.5})
     with pytest.raises(RefusalError, match="relu has kinks"):
-        BOUNDS["hypercube"](SIZES, Setting(df.activation("relu")))
+        BOUNDS["hypercube"](SIZES, Known(df.activation("relu")))
     with pytest.raises(RefusalError, match="positive sizes, and N is 0"):
         one({**SIZES, "N": 0})
     with pytest.raises(ProblemError, match="needs D, T; give N, D, eps, T, z, K"):

@@ -6,15 +6,23 @@ import numpy as np
 import pytest
 
 import dimfree as df
-from dimfree.questions.couplings.slopes import Sweep, at, fit, slopes
-from dimfree.questions.couplings.answer import DYNAMICS, QUANTITIES, couplings
 from dimfree.errors import ProblemError, RefusalError
+from dimfree.questions.couplings.answer import DYNAMICS, QUANTITIES, couplings
+from dimfree.questions.couplings.slopes import Sweep, at, fit, slopes
 
 
 def erf_problem(width=6, step=0.04, dimension=8, **changes):
     """Erf neurons with second layer 1 and y = erf(<w*, x>/sqrt(2)), |w*| = 2 (docs/theory/mean-field.md, section a)."""
     base = df.Problem(data=df.Teacher(units=1, overlap=((4.0,),), noise=0.0))
     return at(base, width, step, dimension).replace(**changes)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _steady_machine():
+    """Budgets are in seconds of this machine, and no test may depend on its speed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dimfree.questions.couplings.answer.machine_factor", lambda: 1.0)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +40,7 @@ def test_all_errors_are_there_and_small_where_they_must_be(tiny):
     errors = tiny.to_dict()["errors"]
     assert tuple(errors) == QUANTITIES
     assert errors["distance PD-GD"] < 0.1 * errors["distance ND-PD"] < errors["distance GD-SGD"]
-    assert tiny.dataset()["risk"].sel(dynamics="SGD").shape == (3, 4)
+    assert tiny.datasets()["couplings"]["risk"].sel(dynamics="SGD").shape == (3, 4)
 
 
 def test_sgd_is_the_vector_sgd_of_the_same_start(tiny):
@@ -61,6 +69,8 @@ def test_the_law_of_the_cloud_matters_to_the_limit_only(tiny):
         ({"training.spherical": True}, "no sphere"),
         ({"training.weight_decay": 0.1}, "no weight decay"),
         ({"data": df.Teacher(units=3)}, "at most 2"),
+        ({"network.bias_start": 0.5}, "without offsets"),
+        ({"training.inverse_temperature": 10.0}, "without noise on the weights"),
     ],
 )
 def test_what_does_not_hold_is_refused(changes, words):
@@ -77,6 +87,21 @@ def test_bad_numbers_are_explained():
         slopes(erf_problem(), 1.0, widths=(5, 10), seeds=1)
     with pytest.raises(ProblemError, match="one width was given"):
         slopes(erf_problem(), 1.0, widths=(5,))
+
+
+def test_what_takes_too_long_is_refused_before_it_starts():
+    with pytest.raises(
+        RefusalError, match=r"five dynamics from 4 starts up to t = 1e\+06 need about .* raise the budget"
+    ):
+        couplings(erf_problem(), 1e6)
+
+
+def test_the_table_names_what_changes(tiny):
+    text = tiny.summary()
+    assert "t = 1:" in text
+    row = next(line for line in text.splitlines() if "PD-GD" in line)
+    assert "steps instead of a flow" in row
+    assert f"{tiny.distances[1, :, -1].mean():.3g}" in row
 
 
 def test_a_power_law_is_fitted_exactly():

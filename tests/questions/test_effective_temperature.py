@@ -4,12 +4,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dimfree.dataset.dmft.square import solve
+from dimfree.dataset.model import multi_pass_model
+from dimfree.dataset.spectrum import spectrum
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
 from dimfree.functions.loss import loss
-from dimfree.dataset.model import multi_pass_model
-from dimfree.dataset.dmft.square import solve
 from dimfree.questions.temperature.formulas import effective_temperature, stationary
-from dimfree.dataset.spectrum import spectrum
 
 STEPS = 240
 

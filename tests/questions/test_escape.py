@@ -4,16 +4,10 @@ import numpy as np
 import pytest
 
 import dimfree as df
-from dimfree.questions.escape.answer import (
-    Point,
-    Scaling,
-    admissible_rate,
-    escape_plan,
-    escape_scaling,
-    sample_complexity,
-    weighted_slope,
-)
-from dimfree.gaussian.links import escape_time
+from dimfree.questions.escape.answer import sample_complexity
+from dimfree.questions.escape.scaling import Point, Scaling, escape_plan, escape_scaling, weighted_slope
+from dimfree.questions.escape.single import admissible_rate
+from dimfree.questions.escape.sphere import escape_time
 
 
 def single(link, rate: float, dimension: int = 100, noise: float = 0.0, **changes) -> df.Problem:
@@ -41,7 +35,7 @@ def test_fits_of_exact_powers(exponent, times):
     plan = tuple(Point(int(one), one ** (-(exponent - 1) // 2 / 2), 1.0, 1.0, 1.0) for one in d)
     rates = np.array([point.learning_rate for point in plan])
     noise = np.array([[0.9, 1.1, 1.0]])
-    scaling = Scaling(exponent, plan, times(d)[:, None] * noise)
+    scaling = Scaling(df.Problem(), exponent, plan, times(d)[:, None] * noise)
     assert scaling.time_fit().value == pytest.approx(scaling.time_fit().expected)
     expected = np.polyfit(np.log(d), np.log(times(d) * d / rates), 1)[0]
     assert scaling.sample_fit().value == pytest.approx(expected)
@@ -77,6 +71,12 @@ def test_a_rate_beyond_it_is_refused_with_the_largest_one():
 def test_only_one_direction_and_one_unit():
     with pytest.raises(df.ProblemError, match="the scaling is for one unit and one direction on the sphere"):
         escape_plan(df.Problem(), (100,))
+
+
+def test_offsets_are_not_part_of_it():
+    with pytest.raises(df.ProblemError, match="without offsets and noise on the weights"):
+        escape_plan(single("he1", 0.5, **{"network.bias_start": 0.3}), (100,))
+    assert sample_complexity(single("square", 0.05, 1000, **{"network.bias_start": 0.3})).admissible_rate is None
 
 
 def test_sample_complexity_of_one_direction():

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import dimfree as df
+from dimfree.questions.exit_times import formulas
+from dimfree.questions.exit_times.event import check_threshold, exit_events
 from dimfree.reference.check import _within_tolerance, items
 from dimfree.reference.phase_retrieval import pr
-from dimfree.theory import exit_times
-from dimfree.questions.exit_times.event import check_threshold, exit_events
 
 
 def phase_retrieval(rate: float, noise: float) -> df.Problem:
@@ -39,7 +39,7 @@ def test_width_one_is_the_logistic_time_and_infinite_where_it_is():
     first = starts([s**0.5 for s in squares])
     for threshold in (0.3, 0.99):
         found = exit_events(model, first, jnp.asarray(threshold), jnp.asarray(1e4))
-        expected = [exit_times.logistic(s, threshold, 0.15, 0.1) for s in squares]
+        expected = [formulas.logistic(s, threshold, 0.15, 0.1) for s in squares]
         np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert np.isinf(expected).all()
 
@@ -48,7 +48,7 @@ def test_what_leaves_after_the_horizon_has_not_left():
     model, first = df.model(phase_retrieval(0.05, 0.0)), starts([0.0, 1e-3, 0.3])
     found = np.asarray(exit_events(model, first, jnp.asarray(0.2), jnp.asarray(0.6)))
     assert np.isinf(found).tolist() == [True, True, False]
-    assert exit_times.logistic(1e-6, 0.2, 0.05, 0.0) > 0.6
+    assert formulas.logistic(1e-6, 0.2, 0.05, 0.0) > 0.6
 
 
 def test_at_the_exit_the_risk_is_at_its_level_for_any_activation():

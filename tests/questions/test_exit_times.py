@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import dimfree as df
-from dimfree.comparison import budget, exits
+from dimfree.questions.exit_times import answer, formulas
 from dimfree.questions.exit_times.answer import exit_times
 from dimfree.questions.exit_times.first_passage import crossing
 from dimfree.results.store import load
-from dimfree.theory import exit_times as formulas
+from dimfree.setting import why_not
 
 
 def phase_retrieval(rate: float = 0.08, dimension: int = 1000, noise: float = 0.01, **changes) -> df.Problem:
@@ -24,21 +24,28 @@ def phase_retrieval(rate: float = 0.08, dimension: int = 1000, noise: float = 0.
     return problem.replace(**changes) if changes else problem
 
 
-@pytest.fixture(autouse=True)
-def _without_diffusion(monkeypatch):
+@pytest.fixture(autouse=True, scope="module")
+def _without_diffusion():
     """Its own tests cover it; here it would only compile for long. The steady machine keeps budgets reproducible."""
-    monkeypatch.setattr(exits, "names", lambda: ("sgd", "chain", "ode"))
-    monkeypatch.setattr(budget, "machine_factor", lambda: 1.0)
-    monkeypatch.setattr(exits, "machine_factor", lambda: 1.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            answer, "why_not", lambda one, of: "no time." if isinstance(one, df.Diffusion) else why_not(one, of)
+        )
+        patch.setattr(answer, "machine_factor", lambda: 1.0)
+        yield
 
 
 @pytest.fixture(scope="module")
-def found():
-    patch = pytest.MonkeyPatch()
-    patch.setattr(exits, "names", lambda: ("sgd", "chain", "ode"))
-    result = exit_times(phase_retrieval(0.04, 200), threshold=0.1, replicas=150)
-    patch.undo()
-    return result
+def watched():
+    """What the watcher was told."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def found(watched):
+    return exit_times(
+        phase_retrieval(0.04, 200), threshold=0.1, replicas=150, watch=lambda name, done: watched.append((name, done))
+    )
 
 
 def test_every_account_has_a_mean_an_error_and_a_count(found):
@@ -63,7 +70,7 @@ def test_the_ode_leaves_from_the_same_starts(found):
 def test_summary_data_and_figure(found, tmp_path):
     text = found.summary()
     assert all(name in text for name in found.names)
-    assert "left out: diffusion: it is not installed." in text
+    assert "left out: diffusion: no time." in text
     data = json.loads(json.dumps(found.to_dict()))
     assert data["accounts"]["chain"]["starts"] == 150
     assert data["accounts"]["quenched"]["mean"] == found.account("quenched").mean
@@ -71,6 +78,14 @@ def test_summary_data_and_figure(found, tmp_path):
     assert figure.read_bytes().startswith(b"\x89PNG")
     tree = load(file)
     np.testing.assert_array_equal(tree["chain"]["exit_time"], found.account("chain").times)
+
+
+def test_progress_is_a_share_that_grows_to_one(found, watched):
+    names, shares = zip(*watched, strict=True)
+    assert set(names) == {"chain"}
+    assert 0 < shares[0] < 1
+    assert list(shares) == sorted(shares)
+    assert shares[-1] == 1.0
 
 
 def test_the_first_crossing_is_interpolated():

@@ -4,16 +4,18 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from dimfree.questions.bounds.fluctuations import bound
-from dimfree.comparison.compare import Comparison, compare
-from dimfree.errors import ProblemError
+from dimfree.comparison.compare import compare
+from dimfree.comparison.comparison import Comparison
+from dimfree.errors import ProblemError, RefusalError
 from dimfree.problem import Problem, Run
+from dimfree.questions.bounds.fluctuations import bound, fluctuations
+
+PROBLEM = Problem(dimension=100, run=Run(until=3.0, points=12, replicas=8))
 
 
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
-    problem = Problem(dimension=100, run=Run(until=3.0, points=12, replicas=8))
-    return compare(problem, only=["ode", "chain"])
+    return compare(PROBLEM, only=["ode", "chain"])
 
 
 def further(comparison: Comparison, factor: float) -> Comparison:
@@ -72,3 +74,19 @@ def test_what_is_missing_is_said(comparison):
     bare = xr.DataTree.from_dict({"ode": without, "chain": comparison.tree["chain"].to_dataset()})
     with pytest.raises(ProblemError, match="ode kept no overlaps Q"):
         bound(comparison._replace(tree=bare))
+
+
+def test_the_question_runs_both_itself(comparison):
+    asked, fitted = fluctuations(PROBLEM), bound(comparison)
+    np.testing.assert_array_equal(asked.deviation, fitted.deviation)
+    assert asked.C == fitted.C
+    assert (asked.reference, asked.theory) == ("chain", "ode")
+    assert fitted.label in asked.summary()
+
+
+def test_what_does_not_fit_or_hold_is_refused_with_the_reason(monkeypatch):
+    monkeypatch.setattr("dimfree.comparison.budget.machine_factor", lambda: 1.0)
+    with pytest.raises(RefusalError, match=r"chain is left out: it needs .* raise --budget"):
+        fluctuations(PROBLEM, budget=30.0, until=3e4)
+    with pytest.raises(RefusalError, match="ode is left out: one step is as large as the network"):
+        fluctuations(PROBLEM.replace(**{"training.learning_rate": 1000.0}), until=100.0)

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dimfree.questions.regimes.figure import _REGIONS, draw_regimes, exponents
 from dimfree.errors import ProblemError
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Problem
-from dimfree.questions.regimes.answer import classify, classify_exponents
+from dimfree.questions.regimes.answer import regime
+from dimfree.questions.regimes.figure import _REGIONS, exponents
+from dimfree.questions.regimes.formulas import classify, classify_exponents
 
 
 def problem(d: int, p: int, gamma: float) -> Problem:
@@ -37,7 +38,7 @@ def test_a_point_of_every_region_is_drawn(kappa, delta, label, tmp_path):
     point = problem(d, round(d**kappa), d ** (-delta))
     assert classify_exponents(*(round(x, 6) for x in exponents(point))) == label
     assert label in _REGIONS
-    path = draw_regimes(point, tmp_path / "regimes.png")
+    path = regime(point).plot(tmp_path / "regimes.png")
     assert path.read_bytes().startswith(b"\x89PNG")
     assert [one.name for one in tmp_path.iterdir()] == ["regimes.png"]
 
@@ -47,7 +48,7 @@ def test_the_point_is_where_it_is_said_to_be(tmp_path, monkeypatch):
 
     drawn = []
     monkeypatch.setattr(Figure, "savefig", lambda self, *args, **kwargs: drawn.append(self))
-    draw_regimes(problem(1000, 10, 100.0), tmp_path / "regimes.png")
+    regime(problem(1000, 10, 100.0)).plot(tmp_path / "regimes.png")
     (axes,) = drawn[0].axes
     (star,) = [line for line in axes.lines if line.get_marker() == "*"]
     assert star.get_xydata()[0] == pytest.approx([1 / 3, -2 / 3])

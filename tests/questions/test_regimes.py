@@ -5,7 +5,9 @@ import pytest
 
 import dimfree as df
 from dimfree.errors import ProblemError
-from dimfree.questions.regimes.answer import classify, classify_exponents, explain
+from dimfree.questions.regimes.answer import regime
+from dimfree.questions.regimes.formulas import classify, classify_exponents
+from dimfree.setting import why_not
 
 
 @pytest.mark.parametrize(
@@ -46,11 +48,11 @@ def test_numbers():
 def test_the_ode_refuses_exactly_where_there_is_none():
     for rate in (79.0, 80.0, 81.0):
         problem = df.Problem(dimension=400, network=df.TwoLayer(width=4), training=df.OnePass(learning_rate=rate))
-        assert (df.HighDimensional().refuses(problem) is not None) == (classify(400, 4, rate).label == "no_ode")
+        assert (why_not(df.HighDimensional(), problem) is not None) == (classify(400, 4, rate).label == "no_ode")
 
 
 def test_words_carry_the_numbers():
-    text = explain(df.Problem(dimension=500, training=df.OnePass(learning_rate=1.0, batch=5)))
+    text = regime(df.Problem(dimension=500, training=df.OnePass(learning_rate=1.0, batch=5))).summary()
     assert "regime is gradient flow" in text
     assert "learning_rate/(width * batch) = 0.05, is small but visible" in text
     assert "10,000 samples in 2,000 steps" in text
@@ -64,11 +66,22 @@ def test_words_carry_the_numbers():
 
 
 def test_words_at_the_edges():
-    wild = explain(df.Problem(training=df.OnePass(learning_rate=200.0)))
+    wild = regime(df.Problem(training=df.OnePass(learning_rate=200.0))).summary()
     assert "the regime is no deterministic limit" in wild
     assert "scatter" not in wild
-    assert "is negligible" in explain(df.Problem(training=df.OnePass(learning_rate=0.01)))
-    assert "as if the learning rate were 2 times larger" in explain(df.Problem(network=df.TwoLayer(scaling="sqrt")))
+    assert "is negligible" in regime(df.Problem(training=df.OnePass(learning_rate=0.01))).summary()
+    scaled = regime(df.Problem(network=df.TwoLayer(scaling="sqrt"))).summary()
+    assert "as if the learning rate were 2 times larger" in scaled
+
+
+def test_the_numbers_behind_the_words():
+    found = regime(df.Problem(dimension=400, network=df.TwoLayer(width=2), training=df.OnePass(learning_rate=3.0)))
+    assert found.regime == classify(400, 2, 3.0)
+    assert (found.wider.label, found.faster.label) == (classify(400, 4, 3.0).label, classify(400, 2, 6.0).label)
+    stored = found.to_tree()["regime"].to_dataset()
+    assert stored["dt"].sel(place="wider").item() == classify(400, 4, 3.0).dt
+    assert found.to_dict()["words"] == found.summary()
+    assert regime(df.Problem(dimension=1, data=df.Teacher(units=1))).to_dict()["s_eff"] is None
 
 
 @pytest.mark.parametrize(

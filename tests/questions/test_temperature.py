@@ -1,15 +1,17 @@
 """Effective temperatures: known ones are found, accounts agree, and what makes no sense is refused in one sentence."""
 
 import json
+from dataclasses import replace
 from typing import ClassVar
 
+import equinox as eqx
 import numpy as np
 import pytest
 
 import dimfree as df
-from dimfree.questions.temperature.answer import Account, Temperature, temperature
-from dimfree.errors import ProblemError, RefusalError
 from dimfree.dataset.dmft.description import DMFT
+from dimfree.errors import ProblemError, RefusalError
+from dimfree.questions.temperature.answer import Account, Temperature, temperature
 
 SQUARE = {"loss": "square", "learning_rate": 0.2, "weight_decay": 0.1}
 
@@ -19,8 +21,10 @@ class MoreSamples(DMFT):
 
     name: ClassVar[str] = "more-samples"
 
-    def model(self, problem):
-        return super().model(problem.replace(**{"data.samples": 1.3 * problem.data.samples}))
+    def replica(self, model, start, times, key, number):
+        return super().replica(
+            eqx.tree_at(lambda m: m.limit.alpha, model, 1.3 * model.limit.alpha), start, times, key, number
+        )
 
 
 def problem(until: float = 60.0, dimension: int = 150, **training) -> df.DataSetProblem:
@@ -66,7 +70,7 @@ def test_twin_runs_agree_with_the_theory_and_not_with_a_wrong_one(found):
     assert abs(off) < 4.5 * error
     assert error < 0.1 * found.value
     wrong = temperature(problem(), theory=MoreSamples()).accounts[0]
-    off, error = found._replace(accounts=(wrong, *found.accounts[1:])).deviation()
+    off, error = replace(found, accounts=(wrong, *found.accounts[1:])).deviation()
     assert abs(off) > 4.5 * error
 
 
@@ -133,11 +137,17 @@ def test_bad_arguments(arguments, error, message):
 
 
 def test_bad_problems(tmp_path):
-    with pytest.raises(RefusalError, match=r"dmft refuses: training diverges: eta = 2 is not below .* lower eta"):
+    with pytest.raises(
+        RefusalError,
+        match=r"dmft refuses: training diverges: training.learning_rate = 2 is not below .* lower training.learning_rate",
+    ):
         temperature(problem(learning_rate=2.0))
     with pytest.raises(RefusalError, match="dmft refuses: the hinge loss has no second derivative"):
         temperature(problem(loss="hinge"))
     file = tmp_path / "one-pass.toml"
     file.write_text(df.dumps(df.Problem()))
-    with pytest.raises(RefusalError, match="this problem is one-pass"):
+    with pytest.raises(
+        RefusalError,
+        match="are about training on a data set, and this problem is training on fresh samples of a teacher",
+    ):
         temperature(file)

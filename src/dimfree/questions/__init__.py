@@ -1,1 +1,1 @@
-"""What else one asks about a problem, each a folder with answer, figure and formulas."""
+"""What else one asks about a problem, each a folder with its record, answer, figure and formulas."""

@@ -23,7 +23,7 @@ Sizes = Mapping[str, float]
 _FAR = 1e8  # a function that still grows here is not bounded
 
 
-class Setting(NamedTuple):
+class Known(NamedTuple):
     """What is known of a problem; assumptions on what is not given are not tested."""
 
     activation: Activation | None = None
@@ -31,7 +31,7 @@ class Setting(NamedTuple):
     largest_coefficient: float | None = None  # of |a| at the start
 
 
-Assumption = Callable[[Setting, Sizes], str | None]
+Assumption = Callable[[Known, Sizes], str | None]
 
 
 class Bound(NamedTuple):
@@ -49,14 +49,14 @@ class Bound(NamedTuple):
         """The sizes it needs."""
         return tuple(signature(self.formula).parameters)
 
-    def __call__(self, sizes: Sizes, setting: Setting | None = None) -> tuple[float, ...]:
+    def __call__(self, sizes: Sizes, known: Known | None = None) -> tuple[float, ...]:
         """Its terms, whose sum is the bound; refuses where an assumption does not hold."""
         given = {self.constant: 1.0, **sizes}
         missing = [letter for letter in self.letters if letter not in given]
         if missing:
             raise ProblemError(f"the bound {self.name} needs {', '.join(missing)}; give {', '.join(self.letters)}.")
         for assumption in self.assumptions:
-            reason = assumption(setting or Setting(), given)
+            reason = assumption(known or Known(), given)
             if reason:
                 raise RefusalError(f"the bound {self.name} does not hold here: {reason}.")
         return self.formula(*(given[letter] for letter in self.letters))
@@ -74,9 +74,9 @@ def is_bounded(sigma: Activation) -> bool:
             return bool(np.all(far <= 1.5 * near + 1.0))
 
 
-def smallest_constant(bound: Bound, sweep: Iterable[tuple[Sizes, float]], setting: Setting | None = None) -> float:
+def smallest_constant(bound: Bound, sweep: Iterable[tuple[Sizes, float]], known: Known | None = None) -> float:
     """The smallest constant for which the bound covers every measured error of a sweep of (sizes, error)."""
-    return max((_constant(bound, sizes, error, setting) for sizes, error in sweep), default=0.0)
+    return max((_constant(bound, sizes, error, known) for sizes, error in sweep), default=0.0)
 
 
 def first_time_below(times: Float[Any, " t"], risk: Float[Any, " t"], smallest: float, eta: float) -> float | None:
@@ -105,9 +105,9 @@ def barron_width(Delta: float, risk: float) -> float:
     return Delta**2 / risk
 
 
-def _constant(bound: Bound, sizes: Sizes, error: float, setting: Setting | None) -> float:
+def _constant(bound: Bound, sizes: Sizes, error: float, known: Known | None) -> float:
     def excess(exponent: float) -> float:
-        total = sum(bound({**sizes, bound.constant: exp(exponent)}, setting))
+        total = sum(bound({**sizes, bound.constant: exp(exponent)}, known))
         return min(log(max(total, 1e-300)) if total < inf else 700.0, 700.0) - log(error)
 
     low, high = log(1e-12), log(1e6)
@@ -118,30 +118,30 @@ def _constant(bound: Bound, sizes: Sizes, error: float, setting: Setting | None)
     return exp(brentq(excess, low, high, xtol=1e-13))
 
 
-def _bounded_activation(setting: Setting, sizes: Sizes) -> str | None:
-    if setting.activation is None or is_bounded(setting.activation):
+def _bounded_activation(known: Known, sizes: Sizes) -> str | None:
+    if known.activation is None or is_bounded(known.activation):
         return None
-    return f"it assumes a bounded activation, and {setting.activation.name} is not"
+    return f"it assumes a bounded activation, and {known.activation.name} is not"
 
 
-def _bounded_labels(setting: Setting, sizes: Sizes) -> str | None:
-    return None if setting.largest_label != inf else "it assumes bounded labels, and these are not"
+def _bounded_labels(known: Known, sizes: Sizes) -> str | None:
+    return None if known.largest_label != inf else "it assumes bounded labels, and these are not"
 
 
-def _bounded_coefficients(setting: Setting, sizes: Sizes) -> str | None:
-    return None if setting.largest_coefficient != inf else "it assumes a bounded second layer at the start"
+def _bounded_coefficients(known: Known, sizes: Sizes) -> str | None:
+    return None if known.largest_coefficient != inf else "it assumes a bounded second layer at the start"
 
 
-def _smooth_activation(setting: Setting, sizes: Sizes) -> str | None:
-    sigma = setting.activation
+def _smooth_activation(known: Known, sizes: Sizes) -> str | None:
+    sigma = known.activation
     return f"it assumes a smooth activation, and {sigma.name} has kinks" if sigma and sigma.kinks else None
 
 
-def _one_unit_of_time(setting: Setting, sizes: Sizes) -> str | None:
+def _one_unit_of_time(known: Known, sizes: Sizes) -> str | None:
     return None if sizes["T"] >= 1 else f"it is stated for T >= 1, and T is {sizes['T']:g}"
 
 
-def _positive_sizes(setting: Setting, sizes: Sizes) -> str | None:
+def _positive_sizes(known: Known, sizes: Sizes) -> str | None:
     wrong = [name for name, value in sizes.items() if name not in ("z", "K", "C") and not value > 0]
     return f"it needs positive sizes, and {wrong[0]} is {sizes[wrong[0]]:g}" if wrong else None
 

@@ -4,26 +4,40 @@ docs/theory/committee.md, section 2: E |Omega_sgd - Omega_ode| stays below this 
 not say what C is, so C is fitted here: the curve is an upper bound on these data, not a prediction.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
-from dimfree.comparison.compare import Comparison
-from dimfree.errors import ProblemError
+from dimfree.comparison.compare import compare
+from dimfree.comparison.comparison import Comparison
+from dimfree.comparison.run import Watcher
+from dimfree.errors import ProblemError, RefusalError
+from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.results.store import save_figure
+from dimfree.onepass.real.chain import OverlapChain
+from dimfree.problem import Problem
+from dimfree.questions.answer import Answer
+from dimfree.questions.bounds.question import QUESTION
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
-class Bound(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class FluctuationBound(Answer[OnePassProblem]):
     """The measured deviation after the start, and the fitted constants of its bound."""
 
+    reference: str  # real SGD
+    theory: str
     times: Float[np.ndarray, " t"]
     deviation: Float[np.ndarray, " t"]  # the largest entry of |Omega_sgd - Omega_theory|, mean over replicas
     prefactor: float  # sqrt(gamma/(p d))
     C: float  # the smallest for which the bound holds at all times
-    theory: str
 
     @property
     def curve(self) -> Float[np.ndarray, " t"]:
@@ -35,37 +49,80 @@ class Bound(NamedTuple):
         """What the curve is, for a legend or a report."""
         return f"fitted C = {self.C:.3g}, an upper bound, not a prediction"
 
-    def plot(self, path: str | Path) -> Path:
-        """Draw deviation and bound against time into a file."""
-        import matplotlib
-        from matplotlib.figure import Figure
+    def said(self) -> Iterator[str]:
+        """The largest deviation, and the bound."""
+        worst = int(np.argmax(self.deviation))
+        yield (
+            f"Overlaps of {self.reference} stray from those of {self.theory} by {self.deviation[worst]:.3g} at most, at "
+            f"t = {self.times[worst]:.3g} (largest entry, mean over replicas)."
+        )
+        yield f"They stay below e^(C t) sqrt(learning_rate/(width * dimension)) = e^(C t) {self.prefactor:.3g}: {self.label}."
 
-        from dimfree.onepass.figure import style
+    def values(self) -> dict[str, object]:
+        """The curves and the constant; without a deviation any constant will do."""
+        return {
+            "reference": self.reference,
+            "theory": self.theory,
+            "prefactor": self.prefactor,
+            "C": self.C if np.isfinite(self.C) else None,
+            "time": self.times.tolist(),
+            "deviation": self.deviation.tolist(),
+        }
 
-        with matplotlib.rc_context(style()):
-            figure = Figure(figsize=(5.4, 4.0), layout="constrained")
-            axes = figure.subplots()
-            label = f"SGD minus {self.theory}, mean over replicas"
-            axes.plot(self.times, self.deviation, "o", color="black", mfc="white", ms=4, label=label)
-            axes.plot(self.times, self.curve, color="#d95f02", label=r"$e^{Ct}\sqrt{\gamma/(pd)}$: " + self.label)
-            axes.set(xscale="log", yscale="log", xlabel="time $t$", ylabel=r"largest deviation of an overlap")
-            figure.legend(loc="outside upper center", frameon=False)
-            save_figure(lambda temporary: figure.savefig(temporary, dpi=160), Path(path))
-        return Path(path)
+    def datasets(self) -> dict[str, xr.Dataset]:
+        """Deviation and bound against time."""
+        columns = {"deviation": ("time", self.deviation), "bound": ("time", self.curve)}
+        about = {"reference": self.reference, "theory": self.theory, "prefactor": self.prefactor, "C": self.C}
+        return {"fluctuations": xr.Dataset(columns, {"time": self.times}, about)}
+
+    def draw(self, figure: "Figure") -> None:
+        """Deviation and bound against time."""
+        figure.set_size_inches(5.4, 4.0)
+        axes = figure.subplots()
+        label = f"{self.reference} minus {self.theory}, mean over replicas"
+        axes.plot(self.times, self.deviation, "o", color="black", mfc="white", ms=4, label=label)
+        axes.plot(self.times, self.curve, color="#d95f02", label=r"$e^{Ct}\sqrt{\gamma/(pd)}$: " + self.label)
+        axes.set(xscale="log", yscale="log", xlabel="time $t$", ylabel="largest deviation of an overlap")
+        figure.legend(loc="outside upper center", frameon=False)
 
 
-def bound(comparison: Comparison, theory: str = "ode") -> Bound:
+def fluctuations(
+    problem: Problem | str | Path | None = None,
+    *,
+    until: float | None = None,
+    replicas: int | None = None,
+    seed: int | None = None,
+    budget: float = 120.0,
+    watch: Watcher = lambda title, done: None,
+) -> FluctuationBound:
+    """Run SGD in overlap space beside the ODE from the same start, and fit the bound on how far they part.
+
+    Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `until`, `replicas` and `seed`
+    instead of the problem's; `budget`, the CPU seconds that both may take together; `watch`, called with a name and the share
+    of its work done.
+
+        print(df.fluctuations(df.Problem(dimension=200), until=2.0, replicas=4).summary())
+    """
+    chosen, both = QUESTION.settled(problem, seed), (OverlapChain(), HighDimensional())
+    comparison = compare(chosen, until=until, replicas=replicas, only=both, budget=budget, watch=watch)
+    for left in comparison.left_out:
+        raise RefusalError(f"{left.name} is left out: {left.reason}")
+    return bound(comparison)
+
+
+def bound(comparison: Comparison, theory: str = HighDimensional.name) -> FluctuationBound:
     """Fit C to the deviation of real SGD from a theory of the overlaps."""
     reference = _reference(comparison, theory)
     sgd, limit = comparison.tree[reference].to_dataset(), comparison.tree[theory].to_dataset()
     largest = [np.abs(sgd[name].values - limit[name].values).max(axis=(2, 3)) for name in ("Q", "M")]
     deviation = np.maximum(*largest).mean(axis=1)[1:]
     times = sgd["time"].values[1:]
-    assert isinstance(comparison.problem, OnePassProblem)
-    prefactor = float(np.sqrt(comparison.problem.time_step))
+    problem = comparison.problem
+    assert isinstance(problem, OnePassProblem), "nobody else has overlaps Q and M"
+    prefactor = float(np.sqrt(problem.time_step))
     with np.errstate(divide="ignore"):  # where nothing deviates any C will do
         C = float(np.max(np.log(deviation / prefactor) / times))
-    return Bound(times, deviation, prefactor, C, theory)
+    return FluctuationBound(problem, reference, theory, times, deviation, prefactor, C)
 
 
 def _reference(comparison: Comparison, theory: str) -> str:

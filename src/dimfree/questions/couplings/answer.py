@@ -6,8 +6,11 @@ Risks are canonical, half of the sheet's; distances are max_i |w_i - w_i'|/sqrt(
 start and SGD's samples, and sweeps use the same samples at every width and step.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
@@ -15,19 +18,17 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Key
+from rich.table import Table
 
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
-from dimfree.onepass.model import model
-from dimfree.onepass.model import Model, second_layer
 from dimfree.gaussian.moments import risk
-from dimfree.onepass.start import Start, draw_start
-from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import GaussianStart
-from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.gaussian.two_point.ladder import two_point_seconds
+from dimfree.machine import duration, machine_factor
 from dimfree.onepass.fields.cloud import (
     Cloud,
     NetworkField,
     Neurons,
+    cloud_seconds,
     gaussian_cloud,
     gradient_descent,
     joined,
@@ -35,17 +36,34 @@ from dimfree.onepass.fields.cloud import (
     particle_dynamics,
     split,
 )
+from dimfree.onepass.limits.scope import not_derived
+from dimfree.onepass.model import TeacherModel, second_layer, teacher_model
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.real.blocked import AtBlock
+from dimfree.onepass.real.vectors import Network, VectorSGD
+from dimfree.onepass.sections import GaussianStart
+from dimfree.onepass.start import Start, draw_start
+from dimfree.problem import Problem
+from dimfree.questions.answer import Answer
+from dimfree.questions.couplings.question import QUESTION
+from dimfree.results.record import cost_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DYNAMICS = ("PDE", "ND", "PD", "GD", "SGD")
 GAPS = tuple(f"{one}-{other}" for one, other in pairwise(DYNAMICS))
 QUANTITIES = (*(f"risk {gap}" for gap in GAPS), *(f"distance {gap}" for gap in GAPS[1:]))
+_CAUSES = ("neurons instead of their law", "neurons feel each other", "steps instead of a flow", "one sample a step")
 _STEP = 0.05  # of the Runge-Kutta steps of PDE, ND and PD; their error is below 1e-7
+_EVALUATIONS = 4  # of the field in such a step
+_COMPILING = 10.0  # seconds
 
 
-class Couplings(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Couplings(Answer[OnePassProblem]):
     """The five dynamics of several starts: risks, and the largest distance of a neuron between neighbours."""
 
-    problem: OnePassProblem
     times: Float[np.ndarray, " t"]
     risks: Float[np.ndarray, "5 s t"]  # in the order of DYNAMICS; PDE is the same for every start
     distances: Float[np.ndarray, "3 s t"]  # in the order of GAPS without the first: PDE has no neurons
@@ -56,18 +74,25 @@ class Couplings(NamedTuple):
         """In the order of QUANTITIES."""
         return np.concatenate([np.abs(np.diff(self.risks, axis=0)), self.distances])
 
-    def dataset(self) -> xr.Dataset:
-        """Everything with names."""
-        return xr.Dataset(
-            {
-                "risk": (("dynamics", "seed", "time"), self.risks),
-                "error": (("quantity", "seed", "time"), self.errors),
-            },
-            {"dynamics": list(DYNAMICS), "quantity": list(QUANTITIES), "time": self.times},
+    def said(self) -> Iterator[Table]:
+        """One row per step from the limit to SGD."""
+        p, seeds = self.problem, self.risks.shape[1]
+        table = Table(
+            title=f"From the mean-field limit to SGD at t = {self.times[-1]:.3g}: width {p.network.width}, "
+            f"step {p.time_step:.3g}, dimension {p.dimension}, mean of {seeds} starts",
+            title_justify="left",
         )
+        for heading in ("from - to", "what changes"):
+            table.add_column(heading)
+        for heading in ("error of the risk", "largest distance of a neuron"):
+            table.add_column(heading, justify="right")
+        risks, distances = (part[:, :, -1] for part in np.split(self.errors, [len(GAPS)]))
+        for gap, cause, *row in zip(GAPS, _CAUSES, risks, [None, *distances], strict=True):
+            table.add_row(gap, cause, *("" if values is None else _told(values) for values in row))
+        yield table
 
-    def to_dict(self) -> dict[str, Any]:
-        """Errors at the last time, as plain data."""
+    def values(self) -> dict[str, object]:
+        """Risks and errors at the last time."""
         last = self.errors[:, :, -1]
         return {
             "until": float(self.times[-1]),
@@ -76,43 +101,68 @@ class Couplings(NamedTuple):
             "errors": dict(zip(QUANTITIES, last.mean(axis=1).tolist(), strict=True)),
         }
 
+    def datasets(self) -> dict[str, xr.Dataset]:
+        """One for all dynamics."""
+        everything = xr.Dataset(
+            {
+                "risk": (("dynamics", "seed", "time"), self.risks),
+                "error": (("quantity", "seed", "time"), self.errors),
+            },
+            {"dynamics": list(DYNAMICS), "quantity": list(QUANTITIES), "time": self.times},
+        )
+        return {"couplings": everything}
+
+    def draw(self, figure: "Figure") -> None:
+        """Risks, and distances between neighbours, against time."""
+        from dimfree.questions.couplings.figure import draw_couplings
+
+        draw_couplings(self, figure)
+
 
 def couplings(
-    problem: OnePassProblem,
+    problem: Problem | str | Path | None = None,
     until: float | None = None,
     *,
     seeds: int = 4,
     points: int = 8,
+    seed: int | None = None,
     law: GaussianStart | None = None,
     sgd: VectorSGD = VectorSGD(),  # noqa: B008
+    budget: float = 300.0,
 ) -> Couplings:
     """Run all five from `seeds` starts and compare them at `points` equidistant times up to `until`.
 
-    The step of GD and SGD is the problem's, eps = learning_rate/(width * dimension). `law` is the law of a neuron at the start
-    of the PDE; by default it is the one from which the starts are drawn.
+    Arguments: `problem` (a Problem, or the path of a TOML file; left out, the one of docs/couplings.md); `until` and `seed`
+    instead of the problem's; `law`, the law of a neuron at the start of the PDE (by default that of which the starts are
+    drawn); `sgd`, another SGD; `budget`, the CPU seconds that all may take. The step of GD and SGD is the problem's,
+    eps = learning_rate/(width * dimension).
+
+        print(df.couplings(seeds=4).summary())
     """
-    refusal = _refusal(problem)
+    chosen = QUESTION.settled(problem, seed)
+    refusal = _refusal(chosen)
     if refusal:
         raise RefusalError(refusal)
     if seeds < 1:
         raise ProblemError(f"seeds = {seeds} was given; at least one start is needed.")
-    start = law or problem.start
+    start = law or chosen.start
     assert isinstance(start, GaussianStart)
-    end, eps = until or problem.run.until, problem.time_step
+    end, eps = until or chosen.run.until, chosen.time_step
     steps = np.unique(np.rint(np.linspace(0, end, points + 1)[1:] / eps))
     if steps[0] < 1:
         raise ProblemError(f"until = {end:g} is too short for {points} times between steps of {eps:g}; raise until.")
-    cloud = gaussian_cloud(problem.teacher_overlap, problem.dimension, start.scale)
-    keys = jax.random.split(jax.random.key(problem.run.seed), seeds)
-    starts, parts = _starts(problem, keys)
-    m, times = model(problem), jnp.asarray(steps * eps)
+    cloud = gaussian_cloud(chosen.teacher_overlap, chosen.dimension, start.scale)
+    _afford(chosen, cloud, end, seeds, budget)
+    keys = jax.random.split(jax.random.key(chosen.run.seed), seeds)
+    starts, parts = _starts(chosen, keys)
+    m, times = teacher_model(chosen), jnp.asarray(steps * eps)
     pde, rise, nd = _limit(m, cloud, starts.overlaps.a[0, 0], parts.neurons, times)
     risks, distances, rises = _networks(m, starts, parts, nd, keys, times, sgd)
     every = np.concatenate([np.broadcast_to(pde, (1, seeds, len(steps))), np.moveaxis(np.asarray(risks), 1, 0)])
     highest = max(float(rise), float(np.max(rises)))
-    found = Couplings(problem, np.asarray(times), every, np.moveaxis(np.asarray(distances), 1, 0), highest)
+    found = Couplings(chosen, np.asarray(times), every, np.moveaxis(np.asarray(distances), 1, 0), highest)
     if not np.isfinite(found.errors).all():
-        rate = problem.training.learning_rate
+        rate = chosen.training.learning_rate
         raise DivergenceError(
             f"a dynamics diverges before t = {end:.3g} with learning rate {rate:g}; "
             f"lower training.learning_rate (try {rate / 4:.2g})."
@@ -143,7 +193,7 @@ def _starts(problem: OnePassProblem, keys: Key[Array, " s"]) -> tuple[Start, _Pa
 
 @eqx.filter_jit
 def _limit(
-    model: Model, cloud: Cloud, a: Float[Array, ""], neurons: Neurons, times: Float[Array, " t"]
+    model: TeacherModel, cloud: Cloud, a: Float[Array, ""], neurons: Neurons, times: Float[Array, " t"]
 ) -> tuple[Float[Array, " t"], Float[Array, ""], Neurons]:
     """The risk of the PDE, its largest rise, and ND; all test particles of all seeds share one cloud."""
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), neurons)
@@ -154,7 +204,7 @@ def _limit(
 
 @eqx.filter_jit
 def _networks(
-    model: Model,
+    model: TeacherModel,
     starts: Start,
     parts: _Parts,
     nd: Neurons,
@@ -180,15 +230,15 @@ def _networks(
 
 
 def _sgd(
-    sgd: VectorSGD, model: Model, start: Start, key: Key[Array, ""], times: Float[Array, " t"]
+    sgd: VectorSGD, model: TeacherModel, start: Start, key: Key[Array, ""], times: Float[Array, " t"]
 ) -> Float[Array, "t p d"]:
     """The weights of SGD after exactly t/eps steps: full blocks, and the beginning of the next one."""
 
-    def to_next(walk: Any, time: Array) -> tuple[Any, Array]:
-        walk, _ = sgd.advance(model, walk, time[None])
-        rest = jnp.rint(time / model.time_step).astype(int) - walk.block * sgd.steps_per_block(model)
-        block_key = jax.random.fold_in(walk.key, walk.block)
-        return walk, sgd.walk_block(model, walk.network, walk.block, block_key, rest).students[0]
+    def to_next(now: AtBlock[Network], time: Array) -> tuple[AtBlock[Network], Array]:
+        now, _ = sgd.advance(model, now, time[None])
+        rest = jnp.rint(time / model.time_step).astype(int) - now.block * sgd.steps_per_block(model)
+        block_key = jax.random.fold_in(now.key, now.block)
+        return now, sgd.through_block(model, now.network, now.block, block_key, rest).students[0]
 
     return jax.lax.scan(to_next, sgd.begin(model, start, 1, key), times)[1]
 
@@ -204,4 +254,25 @@ def _refusal(problem: OnePassProblem) -> str | None:
         return "the coupled dynamics follow the plain gradient; use no sphere, no weight decay and no schedule."
     if k > 2 or d < k + 2:
         return f"{k} teacher directions in dimension {d} were given; the cloud needs at most 2, and 2 dimensions more."
-    return None
+    reason = not_derived(teacher_model(problem))
+    return f"the coupled dynamics refuse: {reason}" if reason else None
+
+
+def _afford(problem: OnePassProblem, cloud: Cloud, end: float, seeds: int, budget: float) -> None:
+    """Refuse before anything runs: evaluations of the field for cloud and test particles, for PD and for GD, and SGD."""
+    p, n, model = problem.network.width, problem.network.width + problem.data.units, teacher_model(problem)
+    flow = _EVALUATIONS * end / _STEP
+    network = p * n * (two_point_seconds(model.activation) + 1e-9 * problem.dimension)
+    sgd = cost_of(VectorSGD(), problem.replace(**{"run.until": end, "run.replicas": seeds})).seconds
+    limit = flow * cloud_seconds(model, cloud, p * seeds)
+    seconds = machine_factor() * (_COMPILING + limit + seeds * network * (flow + end / problem.time_step) + sgd)
+    if seconds > budget:
+        raise RefusalError(
+            f"five dynamics from {seeds} starts up to t = {end:g} need about {duration(seconds)}, and the budget is "
+            f"{duration(budget)}; lower until or the seeds, raise training.learning_rate, or raise the budget."
+        )
+
+
+def _told(values: Float[np.ndarray, " s"]) -> str:
+    error = f" ± {values.std(ddof=1) / np.sqrt(len(values)):.1g}" if len(values) > 1 else ""
+    return f"{values.mean():.3g}{error}"

@@ -4,23 +4,27 @@ For every error: the mean over seeds, least squares of its logarithm on the loga
 from leaving out one seed at a time, because the seeds are shared along a sweep.
 """
 
-import io
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
-from rich.console import Console
 from rich.table import Table
 
-from dimfree.questions.couplings.answer import QUANTITIES, couplings
+from dimfree.comparison.run import Watcher
 from dimfree.errors import ProblemError
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import GaussianStart
 from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.sections import GaussianStart
+from dimfree.questions.answer import Answer
+from dimfree.questions.couplings.answer import QUANTITIES, couplings
 
-Watcher = Callable[[str, float], None]  # is told what is being done, and which fraction of all work is done
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Point = tuple[int, float, int]  # width, step, dimension
 
 
@@ -49,13 +53,13 @@ class Sweep(NamedTuple):
         return xr.Dataset({"error": (dims, self.errors)}, {"quantity": list(QUANTITIES), self.axis: self.values})
 
 
-class Slopes(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Slopes(Answer[OnePassProblem]):
     """All sweeps around one problem."""
 
-    problem: OnePassProblem
     sweeps: tuple[Sweep, ...]
 
-    def __rich__(self) -> Table:
+    def said(self) -> Iterator[Table]:
         """One row per error, one column per sweep."""
         p = self.problem
         title = f"Slopes around width {p.network.width}, step {p.time_step:.3g}, dimension {p.dimension}"
@@ -67,16 +71,10 @@ class Slopes(NamedTuple):
         for name in QUANTITIES:
             fits = [sweep.fits[name] for sweep in self.sweeps]
             table.add_row(name, *(f"{one.value:.3f} ± {one.standard_error:.3f}" for one in fits))
-        return table
+        yield table
 
-    def summary(self) -> str:
-        """The table as text."""
-        text = io.StringIO()
-        Console(file=text, width=110).print(self)
-        return text.getvalue()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Values and slopes as plain data."""
+    def values(self) -> dict[str, object]:
+        """Errors and slopes of every sweep."""
         return {
             sweep.axis: {
                 "values": sweep.values.tolist(),
@@ -85,6 +83,16 @@ class Slopes(NamedTuple):
             }
             for sweep in self.sweeps
         }
+
+    def datasets(self) -> dict[str, xr.Dataset]:
+        """One dataset per sweep."""
+        return {sweep.axis: sweep.dataset() for sweep in self.sweeps}
+
+    def draw(self, figure: "Figure") -> None:
+        """Errors against what is swept, with their power laws."""
+        from dimfree.questions.couplings.figure import draw_slopes
+
+        draw_slopes(self, figure)
 
 
 def slopes(
@@ -97,9 +105,12 @@ def slopes(
     seeds: int = 4,
     law: GaussianStart | None = None,
     sgd: VectorSGD = VectorSGD(),  # noqa: B008
-    watch: Watcher = lambda text, fraction: None,
+    watch: Watcher = lambda text, done: None,
 ) -> Slopes:
-    """Sweep width, step and dimension one at a time, the other two as in the problem; see `couplings` for the rest."""
+    """Sweep width, step and dimension one at a time, the other two as in the problem; see `couplings` for the rest.
+
+    `watch` is told which point is being measured, and which share of all of them is done.
+    """
     if seeds < 2:
         raise ProblemError(f"seeds = {seeds} was given; an error bar needs at least 2.")
     base = (problem.network.width, problem.time_step, problem.dimension)
@@ -114,7 +125,7 @@ def slopes(
     found = {}
     for n, point in enumerate(points):
         watch("width {}, step {:.3g}, dimension {}".format(*point), n / len(points))
-        run = couplings(at(problem, *point), until, seeds=seeds, points=1, law=law, sgd=sgd)
+        run = couplings(at(problem, *point), until, seeds=seeds, points=1, law=law, sgd=sgd, budget=inf)
         found[point] = run.errors[:, :, -1]
     sweeps = (
         Sweep(axis, np.array(asked[axis], dtype=float), np.stack([found[point] for point in several], axis=1))

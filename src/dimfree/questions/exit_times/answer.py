@@ -4,38 +4,41 @@ The exit time is the first t at which the risk has lost the part `threshold` of 
 (docs/theory/committee.md, section 6).
 """
 
-import io
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from rich.console import Console
 from rich.table import Table
 
-from dimfree.comparison.budget import LeftOut, duration, machine_factor
-from dimfree.questions.exit_times.first_passage import Times, as_problem, chain_exits, description_exits
+from dimfree.comparison.budget import LeftOut
+from dimfree.comparison.run import Watcher
 from dimfree.errors import ProblemError, RefusalError
-from dimfree.functions import activation
-from dimfree.onepass.model import Model, model
-from dimfree.gaussian.links import information_exponent
 from dimfree.gaussian.overlaps import Overlaps
+from dimfree.machine import duration, machine_factor
+from dimfree.onepass.limits.diffusion import Diffusion
+from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.onepass.model import TeacherModel, teacher_model
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import MultiIndex, SphereStart, Teacher
-from dimfree.problem.activation import Hermite, Written
-from dimfree.registry import description, names
-from dimfree.results.store import save
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.passages import draw_starts
-from dimfree.theory import exit_times as formulas
+from dimfree.problem import Problem
+from dimfree.questions.answer import Answer
+from dimfree.questions.escape.link import shared_exponent
+from dimfree.questions.exit_times.closed import closed_times
 from dimfree.questions.exit_times.event import check_threshold, exit_events
-from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.questions.exit_times.first_passage import Times, chain_exits, evolution_exits
+from dimfree.questions.exit_times.question import QUESTION
+from dimfree.results.record import cost_of
+from dimfree.setting import why_not
 
-Watcher = Callable[[str, float], None]  # is told which account reached which time
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _PATIENCE = 5.0  # SGD is followed for so many times the slowest exit of the ODE
 _LOOKS = 100  # looks at the risk during a typical exit
@@ -52,10 +55,10 @@ class Account(NamedTuple):
     times: Times  # of every start, infinite where it did not leave; empty for a formula
 
 
-class Exits(NamedTuple):
-    """Exit times of one problem, account by account."""
+@dataclass(frozen=True, eq=False)
+class Exits(Answer[OnePassProblem]):
+    """Exit times of one problem, account by account: real SGD first, then what claims to describe it."""
 
-    problem: OnePassProblem
     threshold: float
     horizon: float
     accounts: tuple[Account, ...]
@@ -67,23 +70,28 @@ class Exits(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Real SGD first, then what claims to describe it."""
+        """The accounts that there are."""
         return tuple(one.name for one in self.accounts)
+
+    @property
+    def real(self) -> Account:
+        """Real SGD."""
+        return self.accounts[0]
 
     def excess(self, name: str) -> tuple[float, float]:
         """How much later than real SGD an account leaves, and the standard error; starts are compared one by one if shared."""
-        chain, other = self.account("chain"), self.account(name)
-        shared = min(len(chain.times), len(other.times))
+        real, other = self.real, self.account(name)
+        shared = min(len(real.times), len(other.times))
         if not shared:
-            return other.mean - chain.mean, float(np.hypot(other.standard_error, chain.standard_error))
-        both = np.isfinite(chain.times[:shared]) & np.isfinite(other.times[:shared])
-        late = (other.times[:shared] - chain.times[:shared])[both]
+            return other.mean - real.mean, float(np.hypot(other.standard_error, real.standard_error))
+        both = np.isfinite(real.times[:shared]) & np.isfinite(other.times[:shared])
+        late = other.times[:shared][both] - real.times[:shared][both]
         if len(late) < 2:
             return float("nan"), float("nan")
         return float(late.mean()), float(late.std(ddof=1) / np.sqrt(len(late)))
 
-    def __rich__(self) -> Table:
-        """The summary table."""
+    def said(self) -> Iterator[Table | str]:
+        """The table, and what was left out."""
         table = Table(title=f"Time to lose {100 * self.threshold:g} % of the risk", title_justify="left")
         for heading in ("account", "mean exit time", "samples", "did not leave", "% from SGD", "σ from SGD"):
             table.add_column(heading, justify="left" if heading == "account" else "right")
@@ -91,30 +99,22 @@ class Exits(NamedTuple):
             error = f" ± {one.standard_error:.2g}" if one.standard_error else ""
             samples = one.mean / self.problem.time_step * self.problem.training.batch
             stayed = f"{one.stayed} of {len(one.times)}" if len(one.times) else ""
-            table.add_row(one.name, f"{one.mean:.4g}{error}", f"{samples:.3g}", stayed, *self._deviation(one.name))
-        return table
+            table.add_row(one.name, f"{one.mean:.4g}{error}", f"{samples:.3g}", stayed, *self._deviation(one))
+        yield table
+        for left in self.left_out:
+            yield f"left out: {left.name}: {left.reason}"
 
-    def _deviation(self, name: str) -> tuple[str, str]:
-        if name == "chain":
+    def _deviation(self, one: Account) -> tuple[str, str]:
+        if one is self.real:
             return "", ""
-        late, error = self.excess(name)
+        late, error = self.excess(one.name)
         if not np.isfinite(late):
             return "", ""
-        return f"{100 * late / self.account('chain').mean:+.2g}", f"{late / error:+.1f}" if error else ""
+        return f"{100 * late / self.real.mean:+.2g}", f"{late / error:+.1f}" if error else ""
 
-    def summary(self) -> str:
-        """The table and what was left out, as text."""
-        console = Console(file=io.StringIO(), width=110)
-        console.print(self)
-        for left in self.left_out:
-            console.print(f"left out: {left.name}: {left.reason}", soft_wrap=True, highlight=False)
-        text: str = console.file.getvalue()  # type: ignore[attr-defined]
-        return text
-
-    def to_dict(self) -> dict[str, Any]:
-        """The table as plain data, for --json."""
+    def values(self) -> dict[str, object]:
+        """The table as plain data."""
         return {
-            "problem": self.problem.model_dump(mode="json"),
             "threshold": self.threshold,
             "horizon": self.horizon,
             "accounts": {
@@ -129,32 +129,25 @@ class Exits(NamedTuple):
             "left_out": {left.name: left.reason for left in self.left_out},
         }
 
-    def to_tree(self) -> xr.DataTree:
-        """Every exit time, one dataset per account with a replica axis where starts were followed."""
-        return xr.DataTree.from_dict(
-            {
-                one.name: xr.Dataset(
-                    {"exit_time": ("replica", one.times)} if len(one.times) else {},
-                    attrs={"mean": one.mean, "standard_error": one.standard_error, "stayed": one.stayed},
-                )
-                for one in self.accounts
-            }
-        )
+    def datasets(self) -> dict[str, xr.Dataset]:
+        """Every exit time, with a replica axis where starts were followed."""
+        return {
+            one.name: xr.Dataset(
+                {"exit_time": ("replica", one.times)} if len(one.times) else {},
+                attrs={"mean": one.mean, "standard_error": one.standard_error, "stayed": one.stayed},
+            )
+            for one in self.accounts
+        }
 
-    def save(self, path: str | Path) -> Path:
-        """Write everything to one netCDF file."""
-        save(self.to_tree(), Path(path))
-        return Path(path)
-
-    def plot(self, path: str | Path) -> Path:
-        """Draw the histogram of real SGD's exits with the other accounts as lines."""
+    def draw(self, figure: "Figure") -> None:
+        """The histogram of real SGD's exits with the other accounts as lines."""
         from dimfree.questions.exit_times.figure import draw_exits
 
-        return draw_exits(self, Path(path))
+        draw_exits(self, figure)
 
 
 def exit_times(
-    problem: OnePassProblem | str | Path | None = None,
+    problem: Problem | str | Path | None = None,
     threshold: float = 0.1,
     replicas: int = 600,
     *,
@@ -162,56 +155,53 @@ def exit_times(
     horizon: float | None = None,
     resolution: float | None = None,
     budget: float = 300.0,
-    watch: Watcher = lambda name, reached: None,
+    watch: Watcher = lambda name, done: None,
 ) -> Exits:
     """Measure the exit with one replica of the overlap chain per start, and put every other account beside it.
 
-    SGD is followed until all replicas have left, or up to `horizon` (by default five times the slowest exit of the ODE, and
-    at most run.until). `resolution` is the time between two looks at the risk, by default a hundredth of the ODE's mean exit.
+    Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `threshold`, the part of the risk
+    to be lost; `replicas`, the number of starts; `seed` instead of the problem's; `horizon`, how long SGD is followed unless
+    all replicas have left before (by default five times the slowest exit of the ODE, and at most run.until); `resolution`, the
+    time between two looks at the risk (by default a hundredth of the ODE's mean exit); `budget`, the CPU seconds that SGD may
+    take; `watch`, called with the name of an account and the share of its work done.
+
+        found = df.exit_times(problem, threshold=0.1, replicas=100)
+        print(found.summary())
     """
-    problem = as_problem(problem, seed)
+    chosen = QUESTION.settled(problem, seed)
     check_threshold(threshold)
     if replicas < 2:
         raise ProblemError(f"replicas = {replicas} was given; an error bar needs at least 2.")
-    refusal = OverlapChain().refusal(problem)
+    chain, diffusion = OverlapChain(), Diffusion()
+    refusal = why_not(chain, chosen)
     if refusal:
-        raise RefusalError(f"chain refuses: {refusal}")
-    check_link(problem)
-    closed, left_out = _formulas(problem, threshold)
-    m, key = model(problem), jax.random.key(problem.run.seed)
-    starts = draw_starts(problem, jax.random.fold_in(key, 0), replicas)
-    by_ode, ode_left_out = _ode(problem, m, starts.overlaps, threshold, horizon or problem.run.until)
-    slowest, typical = _scale(by_ode, horizon or problem.run.until)
-    end, fine = horizon or min(problem.run.until, _PATIENCE * slowest), resolution or typical / _LOOKS
-    _afford(problem, min(slowest, end), replicas, budget)
-    by_chain = chain_exits(problem, starts, threshold, end, fine, jax.random.fold_in(key, 1), watch)
-    accounts = [_account("chain", by_chain), *([_account("ode", by_ode)] if len(by_ode) else [])]
-    absence = _diffusion_refusal(problem)
+        raise RefusalError(f"{chain.name} refuses: {refusal}")
+    _check_link(chosen)
+    closed = closed_times(chosen, threshold)
+    model, key = teacher_model(chosen), jax.random.key(chosen.run.seed)
+    starts = draw_starts(chosen, jax.random.fold_in(key, 0), replicas)
+    by_ode, ode_left_out = _ode(chosen, model, starts.overlaps, threshold, horizon or chosen.run.until)
+    slowest, typical = _scale(by_ode, horizon or chosen.run.until)
+    end, fine = horizon or min(chosen.run.until, _PATIENCE * slowest), resolution or typical / _LOOKS
+    _afford(chosen, min(slowest, end), replicas, budget)
+    by_chain = chain_exits(chosen, starts, threshold, end, fine, jax.random.fold_in(key, 1), watch)
+    accounts = [_account(chain.name, by_chain)]
+    if len(by_ode):
+        accounts.append(_account(HighDimensional.name, by_ode))
+    absence = why_not(diffusion, chosen)
     if absence is None:
-        sampled = description_exits(
-            description("diffusion"), problem, starts, threshold, end, fine, jax.random.fold_in(key, 2), watch
-        )
-        accounts.append(_account("diffusion", sampled))
-    refused = [LeftOut("diffusion", absence)] if absence else []
-    return Exits(problem, threshold, end, (*accounts, *closed), (*ode_left_out, *refused, *left_out))
+        sampled = evolution_exits(diffusion, model, starts, threshold, end, fine, jax.random.fold_in(key, 2), watch)
+        accounts.append(_account(diffusion.name, sampled))
+    refused = (LeftOut(diffusion.name, absence),) if absence else ()
+    formulas = (Account(name, *estimate, 0, np.zeros(0)) for name, estimate in closed.estimates.items())
+    return Exits(chosen, threshold, end, (*accounts, *formulas), (*ode_left_out, *refused, *closed.left_out))
 
 
-def check_link(problem: OnePassProblem) -> None:
+def _check_link(problem: OnePassProblem) -> None:
     """On the sphere a single direction is found only if link and activation share a Hermite component."""
     network, data = problem.network, problem.data
-    if problem.training.spherical and network.second_layer == "fixed" and data.units == 1:
-        information_exponent(link_of(data), activation(network.activation))
-
-
-def link_of(data: Teacher | MultiIndex) -> Written:
-    """The link of a single-index target."""
-    if isinstance(data, Teacher):
-        return data.activation
-    terms, coefficients = data.expansion
-    weights = np.zeros(max(term[0] for term in terms) + 1)
-    for (degree,), weight in zip(terms, coefficients, strict=True):
-        weights[degree] += weight
-    return Hermite(hermite=tuple(weights.tolist()))
+    if problem.training.spherical and network.second_layer == "fixed" and not network.has_offsets and data.units == 1:
+        shared_exponent(problem)
 
 
 def _account(name: str, times: Times) -> Account:
@@ -221,52 +211,25 @@ def _account(name: str, times: Times) -> Account:
     return Account(name, mean, error, len(times) - len(left), times)
 
 
-def _formulas(problem: OnePassProblem, threshold: float) -> tuple[list[Account], list[LeftOut]]:
-    """Annealed and quenched times where they apply; a learning rate that never escapes is an error, not an absence."""
-    reason = _not_phase_retrieval(problem)
-    if reason:
-        return [], [LeftOut("annealed", reason), LeftOut("quenched", reason)]
-    rule = (threshold, problem.training.learning_rate, problem.network.width, problem.data.noise, problem.dimension)
-    none = np.zeros(0)
-    annealed = Account("annealed", formulas.annealed(*rule), 0.0, 0, none)
-    try:
-        return [annealed, Account("quenched", *formulas.quenched(*rule), 0, none)], []
-    except ProblemError as failure:
-        return [annealed], [LeftOut("quenched", str(failure))]
-
-
-def _not_phase_retrieval(problem: OnePassProblem) -> str | None:
-    data, network, training = problem.data, problem.network, problem.training
-    squares = isinstance(data, Teacher) and data.activation == network.activation == "square" and data.units == 1
-    plain = network.second_layer_start == 1.0 == getattr(data, "second_layer", None) and network.scaling == "mean"
-    if not (squares and plain and network.second_layer == "fixed" and (problem.teacher_overlap == 1).all()):
-        return "the formulas are for phase retrieval: square activations, one teacher unit, second layers fixed at 1."
-    if not training.spherical or problem.start != SphereStart():
-        return 'the formulas are for the unit sphere: set training.spherical = true and start.kind = "sphere" with scale 1.'
-    if training.batch > 1 or training.schedule is not None:
-        return "the formulas are for one sample a step at a constant rate: set training.batch = 1 and no schedule."
-    return None
-
-
 def _ode(
-    problem: OnePassProblem, m: Model, starts: Overlaps, threshold: float, horizon: float
+    problem: OnePassProblem, model: TeacherModel, starts: Overlaps, threshold: float, horizon: float
 ) -> tuple[Times, tuple[LeftOut, ...]]:
     """Exits of the ODE from as many of the same starts as are cheap."""
     ode = HighDimensional(rtol=1e-6, atol=1e-9)
-    refusal = ode.refusal(problem) or _stuck(m, starts)
+    refusal = why_not(ode, problem) or _stuck(model, starts)
     if refusal:
-        return np.zeros(0), (LeftOut("ode", refusal),)
-    seconds = ode.cost(problem.replace(**{"run.until": 10.0})).seconds - 4.0
+        return np.zeros(0), (LeftOut(ode.name, refusal),)
+    seconds = cost_of(ode, problem.replace(**{"run.until": 10.0})).seconds - 4.0
     count = min(len(starts.a), max(_FEWEST, int(30.0 / seconds)))
     some = jax.tree.map(lambda x: x[:count], starts)
-    return np.asarray(exit_events(m, some, threshold, horizon, ode)), ()
+    return np.asarray(exit_events(model, some, threshold, horizon, ode)), ()
 
 
-def _stuck(m: Model, starts: Overlaps) -> str | None:
+def _stuck(model: TeacherModel, starts: Overlaps) -> str | None:
     if np.any(np.asarray(starts.M)):
         return None
     first = jax.tree.map(lambda x: x[0], starts)
-    if jnp.any(eqx.filter_jit(HighDimensional().velocity)(m, jnp.zeros(()), first).M):
+    if jnp.any(eqx.filter_jit(HighDimensional().velocity)(model, jnp.zeros(()), first).M):
         return None
     return (
         "a start exactly at M = 0 never escapes by the ODE, only by the noise of the steps; "
@@ -281,14 +244,10 @@ def _scale(by_ode: Times, horizon: float) -> tuple[float, float]:
 
 
 def _afford(problem: OnePassProblem, until: float, replicas: int, budget: float) -> None:
-    cost = OverlapChain().cost(problem.replace(**{"run.until": until, "run.replicas": replicas}))
+    cost = cost_of(OverlapChain(), problem.replace(**{"run.until": until, "run.replicas": replicas}))
     seconds = cost.seconds * machine_factor()
     if seconds > budget:
         raise RefusalError(
             f"{replicas} replicas need {cost.steps:.3g} steps each, about {duration(seconds)}, and the budget is "
             f"{duration(budget)}; lower the replicas or the dimension, or raise the budget."
         )
-
-
-def _diffusion_refusal(problem: OnePassProblem) -> str | None:
-    return description("diffusion").refusal(problem) if "diffusion" in names() else "it is not installed."

@@ -1,7 +1,7 @@
 """When a limit leaves mediocrity: the first time that the risk has lost a given part, as an event of the ODE.
 
 t_exit = inf{t: R(t) <= (1 - T) R(0)} of docs/theory/committee.md, section 6, for every problem of the committee family and
-every activation; the closed formulas of exit_times.py are for phase retrieval only.
+every activation; the closed formulas of formulas.py are for phase retrieval only.
 """
 
 import diffrax
@@ -12,10 +12,10 @@ import optimistix
 from jaxtyping import Array, Float
 
 from dimfree.errors import ProblemError
-from dimfree.onepass.model import Model
 from dimfree.gaussian.moments import risk
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.limits.ode import HighDimensional, OverlapFlow
+from dimfree.onepass.limits.ode import HighDimensional, OverlapEquations
+from dimfree.onepass.model import TeacherModel
 
 _MOST_STEPS = 100_000
 
@@ -30,31 +30,31 @@ def check_threshold(threshold: float) -> None:
 
 @eqx.filter_jit
 def exit_events(
-    model: Model,
+    model: TeacherModel,
     starts: Overlaps,
     threshold: Float[Array, ""] | float,
     horizon: Float[Array, ""] | float,
-    flow: OverlapFlow = HighDimensional(),  # noqa: B008
+    equations: OverlapEquations = HighDimensional(),  # noqa: B008
 ) -> Float[Array, " n"]:
     """The exit time of each start (leading axis), in one compilation; infinite when it does not leave before `horizon`."""
     T, end = jnp.asarray(threshold, dtype=float), jnp.asarray(horizon, dtype=float)
-    return jax.vmap(lambda start: _exit(flow, model, start, T, end))(starts)
+    return jax.vmap(lambda start: _exit(equations, model, start, T, end))(starts)
 
 
-def _exit(flow: OverlapFlow, model: Model, start: Overlaps, threshold: Array, horizon: Array) -> Array:
+def _exit(equations: OverlapEquations, model: TeacherModel, start: Overlaps, threshold: Array, horizon: Array) -> Array:
     level = (1 - threshold) * risk(model, start)
     solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(lambda t, y, args: flow.velocity(args, jnp.asarray(t), y)),
-        diffrax.Tsit5() if flow.rtol > 1e-7 else diffrax.Dopri8(),
+        diffrax.ODETerm(lambda t, y, args: equations.velocity(args, jnp.asarray(t), y)),
+        diffrax.Tsit5() if equations.rtol > 1e-7 else diffrax.Dopri8(),
         t0=jnp.zeros(()),
         t1=horizon,
         dt0=None,
         y0=start,
         args=model,
-        stepsize_controller=flow.controller(model, horizon),
+        stepsize_controller=equations.controller(model, horizon),
         event=diffrax.Event(
             lambda t, y, args, **_: risk(args, y) - level,
-            optimistix.Bisection(0.1 * flow.rtol, 0.1 * flow.atol, flip=True),  # type: ignore[call-arg]
+            optimistix.Bisection(0.1 * equations.rtol, 0.1 * equations.atol, flip=True),  # type: ignore[call-arg]
         ),
         max_steps=_MOST_STEPS,
         throw=False,

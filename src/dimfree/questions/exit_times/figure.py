@@ -1,45 +1,34 @@
 """The figure of exit times: real SGD as a histogram, every other account as a line with its error band."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.onepass.figure import style
-from dimfree.results.store import save_figure
+from dimfree.onepass.limits.diffusion import Diffusion
+from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.onepass.real.chain import OverlapChain
 
 if TYPE_CHECKING:
     from dimfree.questions.exit_times.answer import Exits
 
 _LINES = {
-    "chain": ("black", "-"),
-    "ode": ("#d95f02", "-"),
-    "diffusion": ("#1b9e77", "--"),
+    OverlapChain.name: ("black", "-"),
+    HighDimensional.name: ("#d95f02", "-"),
+    Diffusion.name: ("#1b9e77", "--"),
     "annealed": ("#7570b3", ":"),
     "quenched": ("#e7298a", "-."),
 }
 
 
-def draw_exits(exits: "Exits", path: Path) -> Path:
-    """Draw into a file, complete or not at all."""
-    with matplotlib.rc_context(style()):
-        figure = Figure(figsize=(6.4, 4.0), layout="constrained")
-        draw_histogram(exits, figure.subplots())
-        figure.suptitle(_title(exits), fontsize=9)
-        save_figure(lambda temporary: figure.savefig(temporary, dpi=160), path)
-    return path
-
-
-def draw_histogram(exits: "Exits", axes: Axes) -> None:
+def draw_exits(exits: "Exits", figure: Figure) -> None:
     """Exits of SGD, and the mean of each account."""
-    chain = exits.account("chain")
-    left = chain.times[np.isfinite(chain.times)]
-    axes.hist(
-        left, bins=max(10, round(2 * len(left) ** 0.5)), color="#1f78b4", alpha=0.35, label=f"chain, {len(left)} starts"
-    )
+    figure.set_size_inches(6.4, 4.0)
+    figure.suptitle(_title(exits), fontsize=9)
+    axes, real = figure.subplots(), exits.real
+    left = real.times[np.isfinite(real.times)]
+    bins, label = max(10, round(2 * len(left) ** 0.5)), f"{real.name}, {len(left)} starts"
+    axes.hist(left, bins=bins, color="#1f78b4", alpha=0.35, label=label)
     for one in (one for one in exits.accounts if np.isfinite(one.mean)):
         colour, line = _LINES[one.name]
         error = f" ± {one.standard_error:.2g}" if one.standard_error else ""

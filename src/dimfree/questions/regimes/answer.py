@@ -1,24 +1,22 @@
-"""Which limit a given dimension, width and learning rate are in (docs/theory/committee.md, section 4)."""
+"""Which limit a problem is near, in words (docs/theory/committee.md, section 4)."""
 
-from math import log, nan, sqrt
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dimfree.errors import ProblemError
+import numpy as np
+import xarray as xr
+
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections.network import prefactor
+from dimfree.problem import Problem
+from dimfree.questions.answer import Answer
+from dimfree.questions.regimes.formulas import Regime, classify
+from dimfree.questions.regimes.question import QUESTION
 
-
-class Regime(NamedTuple):
-    """The verdict, and the numbers it rests on."""
-
-    label: str
-    s_eff: float  # gamma/p = (gamma_0/p_0) d^(-s_eff)
-    variance_weight: float  # gamma/p
-    dt: float  # time of a step on the scale of the gradient
-    dt_noise: float  # and on the scale of the noise
-    dt_eff: float
-    bound_prefactor: float  # the bound on the fluctuations is e^(C t) times it
-
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _NAMES = {
     "gradient_flow": "gradient flow (perfect learning)",
@@ -35,78 +33,59 @@ _MEANINGS = {
 _NEGLIGIBLE, _VISIBLE = 0.01, 0.5
 
 
-def classify(
-    dimension: float,
-    width: float,
-    learning_rate: float,
-    reference_width: float = 1.0,
-    reference_rate: float = 1.0,
-    factor: float = 2.0,
-) -> Regime:
-    """The regime of one triple, relative to a reference (width, rate) that counts as the high-dimensional limit.
+@dataclass(frozen=True, eq=False)
+class NearLimit(Answer[OnePassProblem]):
+    """The regime of a problem, and the regimes of its neighbours."""
 
-    Exponents cannot be read off one triple: what is compared is (rate/width) / (reference_rate/reference_width), which is of
-    order one when it lies between 1/factor and factor.
+    regime: Regime
+    wider: Regime  # at twice the width
+    faster: Regime  # at twice the learning rate
+
+    def said(self) -> Iterator[str]:
+        """The regime and what follows from it, in a few sentences."""
+        problem, regime = self.problem, self.regime
+        d, p, gamma = problem.dimension, problem.network.width, problem.training.learning_rate
+        sentences = [
+            f"At dimension {d}, width {p} and learning rate {gamma:g} the regime is {_NAMES[regime.label]}: "
+            f"{_MEANINGS[regime.label]}.",
+            _noise_sentence(problem, regime),
+            f"One unit of time takes {_count(problem.training.batch / regime.dt)} samples in {_count(1 / regime.dt)} steps.",
+            _doubling_sentence("width", "halves", "doubles", self.wider, regime),
+            _doubling_sentence("learning rate", "doubles", "halves", self.faster, regime),
+            *_scatter_sentences(regime),
+            *_scaling_sentences(problem),
+        ]
+        yield " ".join(sentences)
+
+    def values(self) -> dict[str, object]:
+        """The numbers that the verdict rests on, and the words."""
+        numbers: dict[str, object] = {name: _plain(value) for name, value in self.regime._asdict().items()}
+        return numbers | {"wider": self.wider.label, "faster": self.faster.label, "words": self.summary()}
+
+    def datasets(self) -> dict[str, xr.Dataset]:
+        """The numbers of the problem and of its neighbours."""
+        here = {"problem": self.regime, "wider": self.wider, "faster": self.faster}
+        columns = {name: ("place", [getattr(one, name) for one in here.values()]) for name in Regime._fields}
+        return {"regime": xr.Dataset(columns, {"place": list(here)})}
+
+    def draw(self, figure: "Figure") -> None:
+        """The phase diagram with the problem as a point."""
+        from dimfree.questions.regimes.figure import draw_regimes
+
+        draw_regimes(self, figure)
+
+
+def regime(problem: Problem | str | Path | None = None) -> NearLimit:
+    """Say which limit a problem is near, and what a wider network or a larger step would change.
+
+    `problem` is a Problem, or the path of a TOML file; left out, the embedded one. Exponents cannot be read off one problem:
+    its ratio learning_rate/width is compared with 1, within a factor of 2, and with the square root of the dimension.
+
+        print(df.regime(df.Problem(dimension=1000)).summary())
     """
-    given = {
-        "dimension": dimension,
-        "width": width,
-        "learning_rate": learning_rate,
-        "reference_width": reference_width,
-        "reference_rate": reference_rate,
-    }
-    for name, value in given.items():
-        if not value > 0:
-            raise ProblemError(f"{name} = {value:g} was given; it must be positive.")
-    if not factor >= 1:
-        raise ProblemError(f"factor = {factor:g} was given; it must be at least 1.")
-    weight = learning_rate / width
-    relative = weight / (reference_rate / reference_width)
-    dt, dt_noise = weight / dimension, weight**2 / dimension
-    return Regime(
-        label=_label(relative, dimension, factor),
-        s_eff=-log(relative) / log(dimension) if dimension != 1 else nan,
-        variance_weight=weight,
-        dt=dt,
-        dt_noise=dt_noise,
-        dt_eff=max(dt, dt_noise),
-        bound_prefactor=sqrt(dt),
-    )
-
-
-def classify_exponents(kappa: float, delta: float) -> str:
-    """The regime of width = p_0 d^kappa and learning rate = gamma_0 d^(-delta) as d grows."""
-    s = round(kappa + delta, 12)  # 0.2 - 0.7 is meant to be -0.5
-    if s > 0:
-        return "gradient_flow"
-    if s == 0:
-        return "saad_solla"
-    return "noise_dominated" if s > -0.5 else "no_ode"
-
-
-def explain(problem: OnePassProblem) -> str:
-    """The regime of a problem and what follows from it, in a few sentences."""
-    d, p, gamma = problem.dimension, problem.network.width, problem.training.learning_rate
-    regime = classify(d, p, gamma)
-    sentences = [
-        f"At dimension {d}, width {p} and learning rate {gamma:g} the regime is {_NAMES[regime.label]}: "
-        f"{_MEANINGS[regime.label]}.",
-        _noise_sentence(problem, regime),
-        f"One unit of time takes {_count(problem.training.batch / regime.dt)} samples in {_count(1 / regime.dt)} steps.",
-        _doubling_sentence("width", "halves", "doubles", classify(d, 2 * p, gamma), regime),
-        _doubling_sentence("learning rate", "doubles", "halves", classify(d, p, 2 * gamma), regime),
-        *_scatter_sentences(regime),
-        *_scaling_sentences(problem),
-    ]
-    return " ".join(sentences)
-
-
-def _label(relative: float, dimension: float, factor: float) -> str:
-    if relative**2 >= dimension:
-        return "no_ode"
-    if 1 / factor <= relative <= factor:
-        return "saad_solla"
-    return "gradient_flow" if relative < 1 / factor else "noise_dominated"
+    chosen = QUESTION.settled(problem)
+    d, p, gamma = chosen.dimension, chosen.network.width, chosen.training.learning_rate
+    return NearLimit(chosen, classify(d, p, gamma), classify(d, 2 * p, gamma), classify(d, p, 2 * gamma))
 
 
 def _noise_sentence(problem: OnePassProblem, regime: Regime) -> str:
@@ -151,3 +130,8 @@ def _scaling_sentences(problem: OnePassProblem) -> list[str]:
 
 def _count(number: float) -> str:
     return f"{number:,.0f}" if 10 <= number < 1e9 else f"{number:.2g}"
+
+
+def _plain(value: str | float) -> str | float | None:
+    """JSON knows no NaN: one dimension has no exponent."""
+    return value if isinstance(value, str) or np.isfinite(value) else None

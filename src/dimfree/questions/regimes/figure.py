@@ -1,20 +1,19 @@
 """The phase diagram of SGD with a problem as a point in it (docs/theory/committee.md, section 4)."""
 
 from math import log
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.onepass.figure import style
 from dimfree.errors import ProblemError
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.results.store import save_figure
-from dimfree.questions.regimes.answer import Regime, classify
+from dimfree.questions.regimes.formulas import ORDER_ONE, Regime
 
-_FACTOR = 2.0  # how far from d^0 a ratio counts as of order one, as in `classify`
+if TYPE_CHECKING:
+    from dimfree.questions.regimes.answer import NearLimit
+
 _REGIONS = {
     "gradient_flow": ("#c7e9c0", "perfect learning", r"$\dot M=\Psi^M,\ \dot Q=\Psi^{GF}$"),
     "saad_solla": (
@@ -35,21 +34,19 @@ def exponents(problem: OnePassProblem) -> tuple[float, float]:
     return log(problem.network.width) / log(d), -log(problem.training.learning_rate) / log(d)
 
 
-def draw_regimes(problem: OnePassProblem, path: str | Path) -> Path:
+def draw_regimes(found: "NearLimit", figure: Figure) -> None:
     """The four regions in the plane of the exponents, and where the problem lies."""
+    problem = found.problem
     kappa, delta = exponents(problem)
-    regime = classify(problem.dimension, problem.network.width, problem.training.learning_rate, factor=_FACTOR)
-    with matplotlib.rc_context(style() | {"axes.grid": False}):
-        figure = Figure(figsize=(6.4, 5.6), layout="constrained")
-        axes = figure.subplots()
-        right, low, high = max(1.0, kappa + 0.2), min(-1.2, delta - 0.2), max(1.0, delta + 0.2)
-        axes.set(xlim=(0, right), ylim=(low, high))
-        _draw_regions(axes, log(_FACTOR) / log(problem.dimension))
-        _draw_point(axes, problem, regime, kappa, delta)
-        axes.set(xlabel=r"$\kappa$: width $p=d^{\,\kappa}$", ylabel=r"$\delta$: learning rate $\gamma=d^{-\delta}$")
-        axes.set_title("Regimes of one-pass SGD: what survives as the dimension $d$ grows, $s=\\kappa+\\delta$")
-        save_figure(lambda temporary: figure.savefig(temporary, dpi=160), Path(path))
-    return Path(path)
+    figure.set_size_inches(6.4, 5.6)
+    axes = figure.subplots()
+    axes.grid(False)
+    right, low, high = max(1.0, kappa + 0.2), min(-1.2, delta - 0.2), max(1.0, delta + 0.2)
+    axes.set(xlim=(0, right), ylim=(low, high))
+    _draw_regions(axes, log(ORDER_ONE) / log(problem.dimension))
+    _draw_point(axes, problem, found.regime, kappa, delta)
+    axes.set(xlabel=r"$\kappa$: width $p=d^{\,\kappa}$", ylabel=r"$\delta$: learning rate $\gamma=d^{-\delta}$")
+    axes.set_title("Regimes of one-pass SGD: what survives as the dimension $d$ grows, $s=\\kappa+\\delta$")
 
 
 def _draw_regions(axes: Axes, band: float) -> None:

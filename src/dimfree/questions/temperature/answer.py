@@ -5,30 +5,42 @@ Delta C(t,s) = C(t,t) - C(t,s). In equilibrium at temperature T the ratio Delta 
 equilibrium: the ratio is given at the first step, over the second half of the response, at the largest lag and as a fit.
 """
 
-import io
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jaxtyping import Float64
-from rich.console import Console
 from rich.table import Table
 
-from dimfree.comparison.budget import duration, machine_factor
-from dimfree.description import Description
-from dimfree.errors import ProblemError, RefusalError
-from dimfree.dataset.words import dataset_model
+from dimfree.dataset.dmft.description import DMFT
 from dimfree.dataset.model import MultiPassModel
-from dimfree.problem import load
 from dimfree.dataset.problem import DataSetProblem
-from dimfree.results.store import save
 from dimfree.dataset.real.descent import response, simulate_dataset
 from dimfree.dataset.real.multi_pass import MultiPassSGD
-from dimfree.dataset.dmft.description import DMFT
-from dimfree.questions.temperature.formulas import EffectiveTemperature, Slopes, effective_temperature, slopes, stationary
+from dimfree.dataset.words import DataSetModel, dataset_model
+from dimfree.description import Ask, Description
+from dimfree.errors import ProblemError, RefusalError
+from dimfree.machine import duration, machine_factor
+from dimfree.problem import Problem
+from dimfree.questions.answer import Answer
+from dimfree.questions.temperature.formulas import (
+    EffectiveTemperature,
+    Slopes,
+    effective_temperature,
+    slopes,
+    stationary,
+)
+from dimfree.questions.temperature.question import QUESTION
+from dimfree.results.record import cost_of
+from dimfree.setting import why_not
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Values = Float64[np.ndarray, "..."]
 _DRIFT = 0.05  # of Delta C: more, and the run is called not stationary
@@ -57,10 +69,10 @@ class Account(NamedTuple):
         return float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0
 
 
-class Temperature(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Temperature(Answer[DataSetProblem]):
     """Response and correlation at the end of a run by every account that there is, and their ratios."""
 
-    problem: DataSetProblem
     accounts: tuple[Account, ...]
     drift: float  # what C(t,t) still gains over the window, in units of Delta C
     no_closed_form: str | None  # why there is none, in one sentence
@@ -99,25 +111,18 @@ class Temperature(NamedTuple):
             "raise run.until, or choose a shorter window."
         )
 
-    def __rich__(self) -> Table:
-        """The summary table."""
+    def said(self) -> Iterator[Table | str]:
+        """The table and what is to be said about it."""
         table = Table(title="Effective temperature: Delta C over chi", title_justify="left")
         headings = ("account", "first step", "second half", "largest lag", "fit")
         for heading in headings:
             table.add_column(heading, justify="left" if heading == "account" else "right")
         for one in self.accounts:
             table.add_row(one.name, *(_number(*one.slope(which)) for which in Slopes._fields))
-        return table
-
-    def summary(self) -> str:
-        """The table and what is to be said about it, as text."""
-        console = Console(file=io.StringIO(), width=110)
-        console.print(self)
+        yield table
         for text in (self.no_closed_form and f"no closed form: {self.no_closed_form}", self._checked(), self.warning):
             if text:
-                console.print(text, soft_wrap=True, highlight=False)
-        printed: str = console.file.getvalue()  # type: ignore[attr-defined]
-        return printed
+                yield text
 
     def _checked(self) -> str | None:
         off = self.deviation()
@@ -129,14 +134,14 @@ class Temperature(NamedTuple):
             f"({off[0] / off[1]:+.1f} standard errors) from that of {self.accounts[0].name}."
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data, for --json."""
+    def values(self) -> dict[str, object]:
+        """Temperatures and curves."""
+        off = self.deviation()
         return {
-            "problem": self.problem.model_dump(mode="json"),
             "drift": self.drift,
             "warning": self.warning,
             "no_closed_form": self.no_closed_form,
-            "deviation": dict(zip(("value", "error"), off, strict=True)) if (off := self.deviation()) else None,
+            "deviation": None if off is None else dict(zip(("value", "error"), off, strict=True)),
             "accounts": {
                 one.name: {
                     "temperature": {
@@ -150,80 +155,68 @@ class Temperature(NamedTuple):
             },
         }
 
-    def to_tree(self) -> xr.DataTree:
+    def datasets(self) -> dict[str, xr.Dataset]:
         """chi and Delta C of every account, with an axis of samples."""
-        return xr.DataTree.from_dict(
-            {
-                one.name: xr.Dataset(
-                    {"chi": (("sample", "lag"), one.chi), "Delta_C": (("sample", "lag"), one.Delta_C)}, {"lag": one.lag}
-                )
-                for one in self.accounts
-            }
-        )
+        return {
+            one.name: xr.Dataset(
+                {"chi": (("sample", "lag"), one.chi), "Delta_C": (("sample", "lag"), one.Delta_C)}, {"lag": one.lag}
+            )
+            for one in self.accounts
+        }
 
-    def save(self, path: str | Path) -> Path:
-        """Write everything to one netCDF file."""
-        save(self.to_tree(), Path(path))
-        return Path(path)
-
-    def plot(self, path: str | Path) -> Path:
-        """Draw response against correlation, and their ratio against the lag."""
+    def draw(self, figure: "Figure") -> None:
+        """Response against correlation, and their ratio against the lag."""
         from dimfree.questions.temperature.figure import draw_temperature
 
-        return draw_temperature(self, Path(path))
+        draw_temperature(self, figure)
 
 
 def temperature(
-    problem: DataSetProblem | str | Path | None = None,
+    problem: Problem | str | Path | None = None,
     *,
     window: float | None = None,
     seeds: int = 0,
-    theory: Description | None = None,
+    seed: int | None = None,
+    theory: Description[DataSetModel, None] | None = None,
     budget: float = 300.0,
 ) -> Temperature:
     """Temperatures from the last `window` of time of a run (by default its second half).
 
-    With `seeds` (at least 2) twin runs are simulated in addition: each pair has the same data and batches, and one twin is
-    pushed by a small field of random signs.
+    Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded data set); `window`, in units of time;
+    `seeds`, how many pairs of twin runs are simulated in addition (0, or at least 2): each pair has the same data and batches,
+    and one twin is pushed by a small field of random signs; `seed` instead of the problem's; `theory`, whose two-time functions
+    C and R are used instead of those of DMFT; `budget`, the CPU seconds that all may take.
+
+        print(df.temperature(df.DataSetProblem(), seeds=4).summary())
     """
-    problem = _settled(problem)
-    letters, steps = dataset_model(problem).letters, problem.steps(problem.run.until)
-    width = steps // 2 if window is None else problem.steps(window)
+    chosen = QUESTION.settled(problem, seed)
+    model, steps = dataset_model(chosen), chosen.steps(chosen.run.until)
+    width = steps // 2 if window is None else chosen.steps(window)
     if not 1 <= width <= steps:
         raise ProblemError(
-            f"the window is {window or 0:g}, it must hold at least one step of {problem.time_step:g} and end before "
-            f"run.until = {problem.run.until:g}."
+            f"the window is {window or 0:g}, it must hold at least one step of {chosen.time_step:g} and end before "
+            f"run.until = {chosen.run.until:g}."
         )
     if seeds == 1:
         raise ProblemError("one seed gives no error bar; ask for at least 2 seeds, or for 0 to simulate nothing.")
     theory = theory or DMFT(responses=True)
-    _afford(problem, theory, seeds, budget)
-    closed, reason = _closed_form(letters, width)
-    by_theory, drift = _by_theory(problem, theory, steps, width)
+    _afford(chosen, theory, seeds, budget)
+    closed, reason = _closed_form(model.limit, width)
+    by_theory, drift = _by_theory(chosen, model, theory, steps, width)
     accounts = [by_theory, *([closed] if closed else [])]
     if seeds:
-        accounts.append(_by_simulation(problem, letters, by_theory, steps, seeds))
-    return Temperature(problem, tuple(accounts), drift, reason)
+        accounts.append(_by_simulation(chosen, model, by_theory, steps, seeds))
+    return Temperature(chosen, tuple(accounts), drift, reason)
 
 
-def _settled(problem: DataSetProblem | str | Path | None) -> DataSetProblem:
-    read = DataSetProblem() if problem is None else problem if isinstance(problem, DataSetProblem) else load(problem)
-    if not isinstance(read, DataSetProblem):
-        raise RefusalError(
-            "an effective temperature belongs to SGD that revisits a data set, and this problem is one-pass; "
-            'set training.kind = "multi-pass" and data.kind to one of the data sets.'
-        )
-    return read
-
-
-def _afford(problem: DataSetProblem, theory: Description, seeds: int, budget: float) -> None:
-    refusal = theory.refusal(problem)
+def _afford(problem: DataSetProblem, theory: Description[DataSetModel, None], seeds: int, budget: float) -> None:
+    refusal = why_not(theory, problem)
     if refusal:
-        raise RefusalError(f"{theory.name} refuses: {refusal}")
-    cost = theory.cost(problem)
+        raise RefusalError(f"{theory.title} refuses: {refusal}")
+    cost = cost_of(theory, problem)
     seconds = cost.seconds
     if seeds:
-        seconds += (_LAGS + 2) * MultiPassSGD().cost(problem.replace(**{"run.replicas": seeds})).seconds
+        seconds += (_LAGS + 2) * cost_of(MultiPassSGD(), problem.replace(**{"run.replicas": seeds})).seconds
     if seconds * machine_factor() > budget:
         raise RefusalError(
             f"{cost.steps} steps need about {duration(seconds * machine_factor())}, and the budget is "
@@ -231,34 +224,34 @@ def _afford(problem: DataSetProblem, theory: Description, seeds: int, budget: fl
         )
 
 
-def _by_theory(problem: DataSetProblem, theory: Description, steps: int, window: int) -> tuple[Account, float]:
+def _by_theory(
+    problem: DataSetProblem, model: DataSetModel, theory: Description[DataSetModel, None], steps: int, window: int
+) -> tuple[Account, float]:
     """chi and Delta C of every ensemble from the two-time functions, and the drift of C(t,t)."""
-    eta, model = problem.time_step, theory.model(problem)
-    state = theory.begin(model, None, 1, jax.random.key(problem.run.seed))
-    seen = theory.advance(model, state, jnp.arange(steps + 1) * eta)[1]
-    C, R = (np.swapaxes(np.asarray(seen[name]), 0, 1) for name in ("C", "R"))
+    eta, key = problem.time_step, jax.random.key(problem.run.seed)
+    pieces = list(theory.account(model, None, Ask(eta * np.arange(steps + 1.0), 1, key)))
+    C, R = (np.concatenate([piece.observables[name] for piece in pieces], axis=1) for name in ("C", "R"))
+    C, R = np.swapaxes(C, 0, 1), np.swapaxes(R, 0, 1)  # ensembles first
     each: list[EffectiveTemperature] = [
         effective_temperature(jnp.asarray(c), jnp.asarray(r), jnp.asarray(eta), window)
         for c, r in zip(C, R, strict=True)
     ]
     chi, Delta_C = (np.stack([np.asarray(getattr(one, name)) for one in each]) for name in ("chi", "Delta_C"))
     gained, noise = float((C[:, -1, -1] - C[:, -1 - window, -1 - window]).mean()), float(Delta_C[:, -1].mean())
-    return Account(theory.name, np.arange(window + 1) * eta, chi, Delta_C), gained / noise if noise else 0.0
+    return Account(theory.title, np.arange(window + 1) * eta, chi, Delta_C), gained / noise if noise else 0.0
 
 
-def _closed_form(letters: MultiPassModel, window: int) -> tuple[Account | None, str | None]:
+def _closed_form(limit: MultiPassModel, window: int) -> tuple[Account | None, str | None]:
     """(T1)-(T4) where they hold; an unstable step is an error, not an absence."""
     try:
-        found = stationary(letters, jnp.arange(window + 1))
+        found = stationary(limit, jnp.arange(window + 1))
     except RefusalError as refusal:
         return None, str(refusal)
-    lag, chi, C = (np.asarray(one) for one in (jnp.arange(window + 1) * letters.eta, found.chi, found.C_conn))
+    lag, chi, C = (np.asarray(one) for one in (jnp.arange(window + 1) * limit.eta, found.chi, found.C_conn))
     return Account("closed form", lag, chi[None], (C[0] - C)[None]), None
 
 
-def _by_simulation(
-    problem: DataSetProblem, letters: MultiPassModel, theory: Account, steps: int, seeds: int
-) -> Account:
+def _by_simulation(problem: DataSetProblem, model: DataSetModel, theory: Account, steps: int, seeds: int) -> Account:
     """Twin runs that are pushed from a few times on; lags are chosen so that the response grows evenly.
 
     Delta C is taken as |w(t) - w(s)|²/(2 d): in the stationary state it is the same, and it fluctuates far less.
@@ -266,8 +259,8 @@ def _by_simulation(
     grown = theory.chi.mean(axis=0)
     lags = np.unique([1, *np.searchsorted(grown, np.linspace(0, grown[-1], _LAGS)[1:-1]), len(grown) - 1])
     since, key = (steps - lags[::-1]).tolist(), jax.random.fold_in(jax.random.key(problem.run.seed), 1)
-    C = simulate_dataset(letters, problem.dimension, [*since, steps], key, seeds).C
-    chi = response(letters, problem.dimension, [steps], key, seeds, since)[:, :, 0]
+    C = simulate_dataset(model.limit, model.dimension, [*since, steps], key, seeds).C
+    chi = response(model.limit, model.dimension, [steps], key, seeds, since)[:, :, 0]
     norms, at_rest = np.einsum("stt->st", C), np.zeros((seeds, 1))
     moved = (norms[:, -1:] + norms[:, :-1]) / 2 - C[:, -1, :-1]
     return Account(

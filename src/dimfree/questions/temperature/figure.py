@@ -1,15 +1,11 @@
 """The figure of an effective temperature: response against correlation, and their ratio at every lag."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from dimfree.onepass.figure import style
-from dimfree.results.store import save_figure
+from matplotlib.ticker import NullFormatter
 
 if TYPE_CHECKING:
     from dimfree.questions.temperature.answer import Account, Temperature, Values
@@ -17,22 +13,19 @@ if TYPE_CHECKING:
 _LINES = {"closed form": ("#7570b3", "--")}
 
 
-def draw_temperature(found: "Temperature", path: Path) -> Path:
-    """Draw into a file, complete or not at all."""
-    with matplotlib.rc_context(style() | {"legend.frameon": False}):
-        figure = Figure(figsize=(9.6, 4.0), layout="constrained")
-        plot, ratio = figure.subplots(1, 2)
-        draw_response(found, plot)
-        draw_ratio(found, ratio)
-        training, data = found.problem.training, found.problem.data
-        lasting = f", persistence {training.persistence:g}" if training.persistence else ""
-        figure.suptitle(
-            f"{data.kind}, {data.samples:g} samples per dimension, {training.loss} loss, rate "
-            f"{training.learning_rate:g}, batch fraction {training.batch_fraction:g}{lasting}",
-            fontsize=10,
-        )
-        save_figure(lambda temporary: figure.savefig(temporary, dpi=160), path)
-    return path
+def draw_temperature(found: "Temperature", figure: Figure) -> None:
+    """Both panels, with the problem above them."""
+    figure.set_size_inches(9.6, 4.0)
+    plot, ratio = figure.subplots(1, 2)
+    draw_response(found, plot)
+    draw_ratio(found, ratio)
+    training, data = found.problem.training, found.problem.data
+    lasting = f", persistence {training.persistence:g}" if training.persistence else ""
+    figure.suptitle(
+        f"{data.kind}, {data.samples:g} samples per dimension, {training.loss} loss, rate "
+        f"{training.learning_rate:g}, batch fraction {training.batch_fraction:g}{lasting}",
+        fontsize=10,
+    )
 
 
 def draw_response(found: "Temperature", axes: Axes) -> None:
@@ -49,7 +42,7 @@ def draw_response(found: "Temperature", axes: Axes) -> None:
         axes.plot([0, T * end], [0, end], ":", color="0.4", lw=1.2, label=f"slope $1/T$, fitted $T$ = {T:.3g}")
     axes.set(xlabel=r"correlation lost, $\Delta C = C(t,t) - C(t,s)$", ylabel=r"response $\chi(t,s)$")
     axes.set(xlim=(0, None), ylim=(0, None))
-    axes.legend(loc="lower right")
+    axes.legend(loc="lower right", frameon=False)
 
 
 def draw_ratio(found: "Temperature", axes: Axes) -> None:
@@ -66,6 +59,7 @@ def draw_ratio(found: "Temperature", axes: Axes) -> None:
             axes.fill_between(lag, mean - 2 * _error(ratio), mean + 2 * _error(ratio), color=colour, alpha=0.2, lw=0)
     axes.axhline(found.value, ls=":", color="0.4", lw=1.2)
     axes.set(xscale="log", ylim=(0, None), xlabel=r"lag $t - s$", ylabel=r"temperature $\Delta C/\chi$ up to this lag")
+    axes.xaxis.set_minor_formatter(NullFormatter())  # within a decade they would overlap
 
 
 def _points(found: "Temperature", one: "Account") -> Any:

@@ -1,0 +1,79 @@
+"""What every question is answered with: words, plain data, a file and a figure; what all answers share is written here once."""
+
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import xarray as xr
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from dimfree.drawing import save_drawing
+from dimfree.problem import Problem
+from dimfree.results.dataset import origin
+from dimfree.results.store import save
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+P = TypeVar("P", bound=Problem, covariant=True)
+_WIDTH = 110  # characters of a table in text
+
+
+@dataclass(frozen=True, eq=False)
+class Answer(ABC, Generic[P]):
+    """The answer to one question about one problem."""
+
+    problem: P
+
+    @abstractmethod
+    def said(self) -> Iterator[Table | str]:
+        """Tables and sentences, in the order in which they are read."""
+
+    @abstractmethod
+    def values(self) -> dict[str, object]:
+        """The numbers as plain data, for --json."""
+
+    @abstractmethod
+    def datasets(self) -> Mapping[str, xr.Dataset]:
+        """Everything with names, one dataset per account."""
+
+    @abstractmethod
+    def draw(self, figure: "Figure") -> None:
+        """Draw into an empty figure with constrained layout; the answer chooses its size."""
+
+    def __rich__(self) -> Group:
+        """The same in a terminal."""
+        return Group(*(Text(part) if isinstance(part, str) else part for part in self.said()))
+
+    def summary(self) -> str:
+        """Everything that is said, as text; sentences are not broken into lines."""
+        text = io.StringIO()
+        console = Console(file=text, width=_WIDTH, markup=False, highlight=False, emoji=False)
+        for part in self.said():
+            console.print(part, soft_wrap=isinstance(part, str))
+        return text.getvalue().rstrip("\n")
+
+    def to_dict(self) -> dict[str, object]:
+        """Problem and numbers as plain data."""
+        return {"problem": self.problem.model_dump(mode="json")} | self.values()
+
+    def to_tree(self) -> xr.DataTree:
+        """All datasets, and where they came from."""
+        tree = xr.DataTree.from_dict(dict(self.datasets()))
+        tree.attrs.update(origin(self.problem))
+        return tree
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything to one netCDF file."""
+        save(self.to_tree(), Path(path))
+        return Path(path)
+
+    def plot(self, path: str | Path) -> Path:
+        """Draw the figure into a file."""
+        save_drawing(self.draw, Path(path))
+        return Path(path)

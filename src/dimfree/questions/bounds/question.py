@@ -1,0 +1,23 @@
+"""How far do runs of SGD stray from their limit?"""
+
+from typing import TYPE_CHECKING
+
+from dimfree.questions.question import Option, Question
+
+if TYPE_CHECKING:
+    from dimfree.onepass.problem import OnePassProblem
+
+QUESTION: "Question[OnePassProblem]" = Question(
+    name="fluctuations",
+    help="Say how far SGD strays from the ODE, and fit the constant of the bound on it.",
+    asked="fluctuations around the ODE",
+    about="fresh samples of a teacher",
+    problem="dimfree.onepass.problem:OnePassProblem",
+    answer="dimfree.questions.bounds.fluctuations:fluctuations",
+    kinds=("teacher", "multi-index"),
+    options={
+        "until": Option("How long to train; left out, run.until.", float),
+        "replicas": Option("Runs of SGD; left out, run.replicas.", int, None, 1),
+        "budget": Option("Seconds that all may take.", float, 120.0),
+    },
+)

@@ -1,0 +1,26 @@
+"""The link of a single-index target, and what it shares with the activation (docs/theory/committee.md, section 7)."""
+
+import numpy as np
+
+from dimfree.functions import activation
+from dimfree.gaussian.links import information_exponent
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import MultiIndex, Teacher
+from dimfree.problem.activation import Hermite, Written
+
+
+def shared_exponent(problem: OnePassProblem) -> int:
+    """The lowest degree at which link and activation both have a Hermite component; an error when there is none."""
+    return information_exponent(link_of(problem), activation(problem.network.activation))
+
+
+def link_of(problem: OnePassProblem) -> Written:
+    """The link of a target with one direction."""
+    if isinstance(problem.data, Teacher):
+        return problem.data.activation
+    assert isinstance(problem.data, MultiIndex), "questions about links are asked of teachers and multi-index targets"
+    terms, coefficients = problem.data.expansion
+    weights = np.zeros(max(term[0] for term in terms) + 1)
+    for (degree,), weight in zip(terms, coefficients, strict=True):
+        weights[degree] += weight
+    return Hermite(hermite=tuple(weights.tolist()))

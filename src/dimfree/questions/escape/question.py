@@ -1,0 +1,20 @@
+"""How many samples does it take to find the target?"""
+
+from typing import TYPE_CHECKING
+
+from dimfree.questions.question import Option, Question
+
+if TYPE_CHECKING:
+    from dimfree.onepass.problem import OnePassProblem
+
+QUESTION: "Question[OnePassProblem]" = Question(
+    name="complexity",
+    help="Say how many samples SGD needs to find the target: information exponent, leap, admissible rate.",
+    asked="sample complexities",
+    about="fresh samples of a teacher",
+    problem="dimfree.onepass.problem:OnePassProblem",
+    answer="dimfree.questions.escape.answer:sample_complexity",
+    kinds=("teacher", "multi-index"),
+    options={"threshold": Option("The part of the risk to be lost.", float, 0.5)},
+    quick=True,
+)

@@ -1,0 +1,60 @@
+"""One unit and one direction on the sphere, started at the overlap m = start d^(-1/2): exponent, exit of the ODE, largest rate.
+
+docs/theory/committee.md, section 7.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from dimfree.errors import ProblemError
+from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.limits.ode import GradientFlow, HighDimensional, OverlapEquations
+from dimfree.onepass.limits.scope import not_derived
+from dimfree.onepass.model import TeacherModel, second_layer, teacher_model
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.questions.escape.link import shared_exponent
+from dimfree.questions.exit_times.event import exit_events
+
+
+def is_single(problem: OnePassProblem) -> bool:
+    """Whether one unit looks for one direction on the sphere, as the ODE has it."""
+    alone = problem.data.units == problem.network.width == 1 and problem.training.spherical
+    return alone and not_derived(teacher_model(problem)) is None
+
+
+def single_exponent(problem: OnePassProblem) -> int:
+    """The information exponent of such a problem; any other is an error."""
+    if is_single(problem):
+        return shared_exponent(problem)
+    raise ProblemError(
+        f"width {problem.network.width}, {problem.data.units} directions and spherical = {problem.training.spherical} were "
+        "given; the scaling is for one unit and one direction on the sphere, without offsets and noise on the weights."
+    )
+
+
+def beginning(problem: OnePassProblem, start: float, count: int) -> Overlaps:
+    """The overlap start d^(-1/2), for so many replicas."""
+    a = jnp.broadcast_to(second_layer(problem), (count, 1))
+    return Overlaps(jnp.ones((count, 1, 1)), jnp.full((count, 1, 1), start * problem.dimension**-0.5), a)
+
+
+def predicted_time(problem: OnePassProblem, threshold: float, start: float = 1.0) -> float:
+    """The exit of the ODE; infinite when it does not leave before run.until."""
+    ode, first = HighDimensional(rtol=1e-6, atol=1e-10), beginning(problem, start, 1)
+    return float(exit_events(teacher_model(problem), first, threshold, problem.run.until, ode)[0])
+
+
+def admissible_rate(problem: OnePassProblem, start: float = 1.0) -> float:
+    """The learning rate at which the variance of the steps stops the growth of m."""
+    gamma, first = problem.training.learning_rate, jax.tree.map(lambda x: x[0], beginning(problem, start, 1))
+    drift, slowed = (
+        float(_velocity(equations, teacher_model(problem), first).M[0, 0])
+        for equations in (GradientFlow(), HighDimensional())
+    )
+    return gamma * drift / (drift - slowed)
+
+
+@eqx.filter_jit
+def _velocity(equations: OverlapEquations, model: TeacherModel, start: Overlaps) -> Overlaps:
+    return equations.velocity(model, jnp.zeros(()), start)

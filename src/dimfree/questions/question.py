@@ -1,0 +1,85 @@
+"""A question in one record: what it is about, which function answers it, and what the command line may ask.
+
+Records are light, so that `dimfree --help` stays fast: what they lead to is imported when the question is asked.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from dimfree.errors import RefusalError
+from dimfree.registry import imported, settings
+
+if TYPE_CHECKING:
+    from dimfree.problem import Problem
+    from dimfree.questions.answer import Answer
+
+P = TypeVar("P", bound="Problem", covariant=True)
+_OWN = tuple(
+    f"dimfree.questions.{folder}.question:QUESTION"
+    for folder in ("regimes", "exit_times", "escape", "bounds", "couplings", "temperature")
+)
+
+
+class Option(NamedTuple):
+    """An argument of the answering function at the command line; its default is that of the function."""
+
+    help: str
+    kind: type[int] | type[float]
+    default: float | None = None
+    smallest: int | None = None
+
+
+@dataclass(frozen=True)
+class Question(Generic[P]):
+    """What one may ask about a problem beside how training goes."""
+
+    name: str  # the word at the command line, and the name of the files
+    help: str  # one line
+    asked: str  # the question in the plural, for "... are about training on ..."
+    about: str  # the end of that sentence
+    problem: str  # module:class of the problems that it is about
+    answer: str  # module:function(problem, **options) -> Answer
+    kinds: tuple[str, ...] = ()  # of data; left out, all that its problems may have
+    options: Mapping[str, Option] = field(default_factory=dict)
+    embedded: Mapping[str, object] = field(
+        default_factory=dict
+    )  # how its problem without a file differs from its setting's
+    quick: bool = False  # answered at once: files are written only on demand
+
+    def example(self) -> P:
+        """The problem that the question is asked about when none is given."""
+        base: P = imported(self.problem)()
+        return base.replace(**self.embedded) if self.embedded else base
+
+    def settled(self, problem: "Problem | str | Path | None", seed: int | None = None) -> P:
+        """A problem given as such, as a file or not at all, with this seed; refuses what the question is not about."""
+        from dimfree.comparison.run import settled
+        from dimfree.setting import model_of
+
+        given = settled(self.example() if problem is None else problem, {"run.seed": seed})
+        cls = imported(self.problem)
+        kinds = self.kinds or next(one for one in settings() if one.problem is cls).kinds("data")
+        if isinstance(given, cls) and given.data.kind in kinds:
+            return given
+        raise RefusalError(
+            f"{self.asked} are about training on {self.about}, and this problem is training on {model_of(given).about}; "
+            f"set data.kind = {' or '.join(map(repr, kinds))}."
+        )
+
+    def ask(self, problem: "Problem", watch: Callable[[str, float], None], **options: object) -> "Answer[P]":
+        """The answer; `watch` is told what is being done and which share of it is done, where that takes time."""
+        function = imported(self.answer)
+        if "watch" in signature(function).parameters:
+            options["watch"] = watch
+        found: Answer[P] = function(problem, **options)
+        return found
+
+
+@lru_cache(maxsize=1)
+def questions() -> "tuple[Question[Problem], ...]":
+    """All questions, importing nothing heavy."""
+    return tuple(map(imported, _OWN))

@@ -1,0 +1,59 @@
+"""Answers of every kind from made-up numbers, with what is awkward in them: infinities, absences, words in brackets."""
+
+import numpy as np
+
+import dimfree as df
+from dimfree.comparison.budget import LeftOut
+from dimfree.questions.answer import Answer
+from dimfree.questions.bounds.fluctuations import FluctuationBound
+from dimfree.questions.couplings.answer import Couplings
+from dimfree.questions.couplings.slopes import Slopes, Sweep
+from dimfree.questions.escape.answer import SampleComplexity
+from dimfree.questions.escape.scaling import Point, Scaling
+from dimfree.questions.exit_times.answer import Account, Exits
+from dimfree.questions.temperature.answer import Account as Curve
+from dimfree.questions.temperature.answer import Temperature
+
+RNG = np.random.default_rng(0)
+PROBLEM = df.Problem(dimension=50, run=df.Run(seed=7))
+LAG = np.arange(4.0)
+CHI = np.array([[0.0, 1.0, 2.0, 4.0], [0.0, 1.1, 2.1, 4.2]])
+ANSWERS: list[Answer] = [
+    df.regime(PROBLEM),
+    df.regime(PROBLEM.replace(**{"training.learning_rate": 1e3})),
+    SampleComplexity(PROBLEM, 1, 1, 2, None, "d log d", None),
+    SampleComplexity(
+        PROBLEM.replace(**{"data.kind": "multi-index", "data.link": "parity-3"}), 3, 3, 3, 0.1, "d^2", np.inf
+    ),
+    Scaling(
+        PROBLEM,
+        2,
+        (Point(10, 0.1, 1.0, 1, 1), Point(100, 0.1, 2.0, 1, 1)),
+        np.array([[1.0, 1.2, 1.1], [2.1, np.inf, 2.0]]),
+    ),
+    Exits(
+        PROBLEM,
+        0.1,
+        2.0,
+        (
+            Account("chain", 1.0, 0.1, 1, np.array([0.9, 1.1, np.inf])),
+            Account("ode", float("nan"), float("nan"), 3, np.full(3, np.inf)),
+            Account("annealed", 0.9, 0.0, 0, np.zeros(0)),
+        ),
+        (LeftOut("diffusion", "it needs [start] of another kind."),),
+    ),
+    FluctuationBound(PROBLEM, "chain", "ode", np.array([1.0, 2.0]), np.array([0.1, 0.2]), 0.05, 1.0),
+    FluctuationBound(PROBLEM, "chain", "ode", np.array([1.0, 2.0]), np.array([0.0, 0.0]), 0.05, -np.inf),
+    Couplings(PROBLEM, np.array([1.0, 2.0]), RNG.uniform(1, 2, (5, 3, 2)), RNG.uniform(1, 2, (3, 3, 2)), 0.0),
+    Couplings(PROBLEM, np.array([1.0, 2.0]), RNG.uniform(1, 2, (5, 1, 2)), RNG.uniform(1, 2, (3, 1, 2)), 0.0),
+    Slopes(PROBLEM, (Sweep("width", np.array([2.0, 4.0]), RNG.uniform(1, 2, (7, 2, 3))),)),
+    Temperature(
+        df.DataSetProblem(run=df.Run(seed=7)),
+        (
+            Curve("dmft", np.arange(4.0), CHI, 0.3 * CHI),
+            Curve("simulation", np.arange(4.0), CHI, np.array([[0.31], [0.32]]) * CHI),
+        ),
+        0.2,
+        "the loss is [data] of another kind.",
+    ),
+]
