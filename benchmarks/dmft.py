@@ -8,11 +8,11 @@ import jax
 
 import dimfree as df
 from clock import Bar, cpu_seconds
-from dimfree.dataset.words import dataset_model
-from dimfree.dataset.model import MultiPassModel
-from dimfree.dataset.real.descent import simulate_dataset
 from dimfree.dataset.dmft.paths import solve_paths
 from dimfree.dataset.dmft.square import solve
+from dimfree.dataset.model import MultiPassModel
+from dimfree.dataset.real.descent import simulate_dataset
+from dimfree.dataset.words import dataset_model
 
 BARS = {"dmft_over_simulation": Bar(True, 1.0), "dmft_paths_steps": Bar(True, 8.5), "dmft_square_steps": Bar(True, 8.0)}
 
@@ -20,7 +20,7 @@ BARS = {"dmft_over_simulation": Bar(True, 1.0), "dmft_paths_steps": Bar(True, 8.
 def ratios(smoke: bool) -> dict[str, float]:
     """Four ensembles of 4000 paths over 40 seeds in dimension 1000, 80 steps; twice as many steps, by paths and exactly."""
     steps, paths, dimension, seeds = (5, 100, 40, 2) if smoke else (80, 4000, 1000, 40)
-    logistic, key = letters("logistic"), jax.random.key(0)
+    logistic, key = limit("logistic"), jax.random.key(0)
     solve_paths(logistic, 1, key, paths, 2)  # compiles
     short, long = (once(solve_paths, logistic, count, key, paths, 4) for count in (steps, 2 * steps))
     asked = list(range(steps + 1))
@@ -34,10 +34,10 @@ def ratios(smoke: bool) -> dict[str, float]:
     }
 
 
-def letters(loss: str) -> MultiPassModel:
+def limit(loss: str) -> MultiPassModel:
     """Two clusters, a third of the samples in each batch."""
     training = df.MultiPass(loss=loss, batch_fraction=0.3, weight_decay=0.1)
-    return dataset_model(df.DataSetProblem(training=training)).letters
+    return dataset_model(df.DataSetProblem(training=training)).limit
 
 
 def once(function: Callable[..., Any], *args: Any) -> float:
@@ -49,4 +49,4 @@ def once(function: Callable[..., Any], *args: Any) -> float:
 
 def exact_seconds(steps: int) -> float:
     """CPU seconds of one exact solution, compiled."""
-    return cpu_seconds(solve, letters("square"), steps, least=0.01, rounds=1 if steps < 100 else 3)
+    return cpu_seconds(solve, limit("square"), steps, least=0.01, rounds=1 if steps < 100 else 3)

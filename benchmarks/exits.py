@@ -1,12 +1,14 @@
 """Exit times: following a replica to its exit on vectors, over following it in overlap space."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
 import dimfree as df
 from clock import Bar, cpu_seconds
+from dimfree.onepass.real.blocked import BlockedSGD
 from dimfree.onepass.real.passages import advance_passage, begin_passage, draw_starts
-from dimfree.onepass.real.walk import Walker
 
 BARS = {"exits_vector_vs_chain": Bar(False, 8)}
 
@@ -18,7 +20,7 @@ def ratios(smoke: bool) -> dict[str, float]:
     return {"exits_vector_vs_chain": vectors / chain}
 
 
-def seconds(walker: Walker, replicas: int, least: float) -> float:
+def seconds(sgd: BlockedSGD[Any, Any], replicas: int, least: float) -> float:
     """CPU seconds per replica over the first 1024 steps, a part of the way that nearly all of them take."""
     p = df.Problem(
         dimension=1000,
@@ -28,7 +30,7 @@ def seconds(walker: Walker, replicas: int, least: float) -> float:
         start=df.SphereStart(),
     )
     model = df.model(p)
-    starts = draw_starts(p, jax.random.key(0), replicas, vectors=walker.name == "sgd")
-    passage = begin_passage(walker, model, starts, jnp.asarray(0.1), jax.random.key(1))
-    end, stride = jnp.asarray(1024 * p.time_step), jnp.asarray(walker.steps_per_block(model))
-    return cpu_seconds(advance_passage, walker, model, passage, end, stride, least=least, rounds=3) / replicas
+    starts = draw_starts(p, jax.random.key(0), replicas, vectors="vectors" in sgd.needs)
+    passage = begin_passage(sgd, model, starts, jnp.asarray(0.1), jax.random.key(1))
+    end, stride = jnp.asarray(1024 * p.time_step), jnp.asarray(sgd.steps_per_block(model))
+    return cpu_seconds(advance_passage, sgd, model, passage, end, stride, least=least, rounds=3) / replicas

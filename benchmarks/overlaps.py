@@ -37,14 +37,14 @@ def start_of(p: df.Problem, vectors: bool = False) -> df.Start:
 
 
 @eqx.filter_jit
-def advance(one: df.Description, model: Any, state: Any, time_: jax.Array) -> Any:
+def advance(one: df.Evolution[Any, df.Start, Any], model: Any, state: Any, time_: jax.Array) -> Any:
     return one.advance(model, state, time_[None])[0]
 
 
-def per_step(one: df.Description, p: df.Problem, steps: int, replicas: int, least: float) -> float:
+def per_step(one: df.Evolution[Any, df.Start, Any], p: df.Problem, steps: int, replicas: int, least: float) -> float:
     """CPU seconds per step of one replica."""
     model = df.model(p)
-    state = one.begin(model, start_of(p, vectors=one.name == "sgd"), replicas, jax.random.key(2))
+    state = one.begin(model, start_of(p, vectors="vectors" in one.needs), replicas, jax.random.key(2))
     target = jnp.asarray(steps * p.time_step)
     return cpu_seconds(advance, one, model, state, target, least=least) / (steps * replicas)
 
@@ -99,14 +99,14 @@ def ode_and_euler(least: float, until: float) -> tuple[float, float]:
     p = problem()
     model, overlaps = df.model(p), start_of(p).overlaps
     one = df.HighDimensional(rtol=1e-6, atol=1e-8)
-    solve = eqx.filter_jit(lambda m, s: one.advance(m, one.begin(m, s, 1, jax.random.key(0)), jnp.asarray([until])))
+    solve = eqx.filter_jit(lambda m, s: one.advance(m, one.begin(m, s, 1, jax.random.key(0)), jnp.asarray([until]))[0])
 
     @eqx.filter_jit
     def euler(m: Any, y: Overlaps) -> Overlaps:
         step = lambda n, y: jax.tree.map(lambda a, b: a + 0.01 * b, y, one.velocity(m, 0.01 * n, y))  # noqa: E731
         return jax.lax.fori_loop(0, round(until / 0.01), step, y)
 
-    adaptive = cpu_seconds(solve, model, df.Start(overlaps, None), least=least)
+    adaptive = cpu_seconds(solve, model, df.Start(overlaps, None, jnp.zeros(model.width)), least=least)
     return adaptive, cpu_seconds(euler, model, overlaps, least=0, rounds=1)
 
 

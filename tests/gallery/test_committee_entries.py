@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import pytest
 import xarray as xr
 
-from dimfree.description import Description
+from dimfree.description import AnyDescription
 from dimfree.gallery import mean_field_density
 from dimfree.gallery.classical import Classical, ClassicalK2, ClassicalK5
 from dimfree.gallery.entry import Entry
@@ -17,11 +17,11 @@ from dimfree.gallery.mean_field_density import MeanFieldDensity
 from dimfree.gallery.regimes import Regimes
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.wide_networks import WideNetworks
-from dimfree.onepass.sections import OnePass
-from dimfree.problem import Problem, Run
-from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
 from dimfree.onepass.limits.wide import Dimensionless, MeanField, density
+from dimfree.onepass.real.chain import OverlapChain
+from dimfree.onepass.sections import OnePass
+from dimfree.problem import Problem, Run
 
 ENTRIES: dict[str, Callable[[], Entry]] = {
     "classical-k2": ClassicalK2,
@@ -80,7 +80,7 @@ def with_theories_of(wrong: Entry, data: xr.DataTree) -> xr.DataTree:
     """The same runs of SGD beside the theories of another entry."""
     tree = data.copy()
     for name, case in wrong.cases(False).items():
-        theories = tuple(one for one in case.descriptions if not one.stochastic and one.name not in tree[name])
+        theories = tuple(one for one in case.descriptions if not one.stochastic and one.title not in tree[name])
         if theories:
             tree[name] = xr.DataTree(
                 children=dict(tree[name].children)
@@ -110,7 +110,11 @@ def test_claims_hold(name):
         ("high-dimensional", HighDimensionalRegime(without=HighDimensional()), {3, 4}),
         ("high-dimensional", HighDimensionalRegime(theory=TooFast()), {0, 1}),
         ("regimes", Regimes(theory=GradientFlow()), {3}),
-        ("wide-networks", WideNetworks(dimensionless=StandingStill(), mean_field=StandingStill()), {0, 1, 2}),
+        (
+            "wide-networks",
+            WideNetworks(dimensionless=StandingStill(), mean_field=StandingStill(label="still")),
+            {0, 1, 2},
+        ),
         ("wide-networks", WideNetworks(mean_field=StandingStill()), {1, 3}),
         ("mean-field-density", MeanFieldDensity(theory=FrozenNorms(self_term=False)), {0, 1, 2, 4}),
         ("mean-field-density", MeanFieldDensity(theory=StandingStill(self_term=False)), {0, 1, 2, 3, 4, 5}),
@@ -163,7 +167,7 @@ def test_a_case_that_fails_says_why():
 
 def test_progress_ends_at_one_and_the_price_is_a_sum():
     problem = Problem(dimension=20, run=Run(until=0.5, points=3, replicas=2))
-    described: tuple[Description, ...] = (GradientFlow(), OverlapChain())
+    described: tuple[AnyDescription, ...] = (GradientFlow(), OverlapChain())
     cases = {"one": Case(problem, described), "two": Case(problem.replace(**{"run.seed": 1}), described)}
     heard: list[tuple[str, float]] = []
     tree = run_cases(cases, lambda text, fraction: heard.append((text, fraction)))

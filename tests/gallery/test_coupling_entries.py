@@ -6,12 +6,12 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.questions.couplings.slopes import Sweep
-from dimfree.questions.couplings.answer import DYNAMICS, QUANTITIES
 from dimfree.gallery.dimension_free import DimensionFree
 from dimfree.gallery.four_dynamics import FourDynamics
-from dimfree.onepass.sections import GaussianStart
 from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.sections import GaussianStart
+from dimfree.questions.couplings.answer import DYNAMICS, QUANTITIES
+from dimfree.questions.couplings.slopes import Sweep
 
 RATES = {  # powers of width, step and dimension in the theorems
     "risk PDE-ND": (-0.5, 0.0, 0.0),
@@ -27,8 +27,10 @@ RATES = {  # powers of width, step and dimension in the theorems
 class Hasty(VectorSGD):
     """Wrong on purpose: steps are twice as long as said."""
 
-    def walk_block(self, model, network, block, key, active):
-        return super().walk_block(eqx.tree_at(lambda m: m.gamma, model, 2 * model.gamma), network, block, key, active)
+    def through_block(self, model, network, block, key, active):
+        return super().through_block(
+            eqx.tree_at(lambda m: m.gamma, model, 2 * model.gamma), network, block, key, active
+        )
 
 
 def silent(text, fraction):

@@ -3,14 +3,16 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import equinox as eqx
 import matplotlib
 import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.errors import ProblemError
+from dimfree.dataset.dmft.description import DMFT
 from dimfree.dataset.words import dataset_model
+from dimfree.errors import ProblemError
 from dimfree.gallery import shelf
 from dimfree.gallery.agreement import mean_and_error, observed, sigmas
 from dimfree.gallery.dmft_vs_size import DMFTVersusSize
@@ -19,7 +21,6 @@ from dimfree.gallery.mixtures import MixturePersistent, MixtureVanilla, ThreeClu
 from dimfree.gallery.runs import Case, run_cases
 from dimfree.gallery.sign_retrieval import SignRetrieval
 from dimfree.gallery.temperatures import EffectiveTemperatureEntry, TemperaturePersistent
-from dimfree.dataset.dmft.description import DMFT
 
 matplotlib.use("Agg")
 
@@ -49,8 +50,9 @@ class MoreSamples(DMFT):
 
     name: ClassVar[str] = "more-samples"
 
-    def model(self, problem):
-        return super().model(problem.replace(**{"data.samples": 1.3 * problem.data.samples}))
+    def replica(self, model, start, times, key, number):
+        wrong = eqx.tree_at(lambda one: one.limit.alpha, model, 1.3 * model.limit.alpha)
+        return super().replica(wrong, start, times, key, number)
 
 
 def silent(text: str, fraction: float) -> None:
@@ -111,7 +113,7 @@ def test_standard_errors():
 
 
 def test_persistence_of_the_figure_is_not_possible_for_a_tenth_of_the_samples():
-    with pytest.raises(ProblemError, match=r"choose tau >= 1\.8"):
+    with pytest.raises(ProblemError, match=r"choose training\.persistence >= 1\.8"):
         dataset_model(MixturePersistent().problem(0.1))
 
 

@@ -8,11 +8,11 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import dimfree as df
-from dimfree.questions.escape.answer import Point, Scaling
 from dimfree.gallery.information_exponent import InformationExponent, Sizes, _dataset
 from dimfree.gallery.noise_matters import NoiseMatters
 from dimfree.gallery.width_matters import WidthMatters
-from dimfree.theory import exit_times
+from dimfree.questions.escape.scaling import Point, Scaling
+from dimfree.questions.exit_times import formulas as exit_times
 
 
 def silent(text, fraction):
@@ -44,7 +44,7 @@ def made_up(powers, logarithm=True):
         plan = tuple(
             Point(int(x), x ** (-max(n - 2, 0) / 2), t, 1.0, 1.0) for x, t in zip(d, predicted.tolist(), strict=True)
         )
-        tree[f"exponent-{n}"] = _dataset(Scaling(n, plan, law(d)[:, None] * np.array([[0.9, 1.0, 1.1]])))
+        tree[f"exponent-{n}"] = _dataset(Scaling(df.Problem(), n, plan, law(d)[:, None] * np.array([[0.9, 1.0, 1.1]])))
     return xr.DataTree.from_dict(tree)
 
 

@@ -15,9 +15,9 @@ from dimfree.gallery.noisy_sgd import NoisySGD
 from dimfree.gallery.risk_vs_delta import RiskVersusDelta
 from dimfree.gallery.solvable_models import linear_force, quadratic_force
 from dimfree.gallery.truncated_relu import TruncatedReLU
-from dimfree.onepass.real.neurons import NeuronSGD
 from dimfree.onepass.limits.pde import DistributionalDynamics
 from dimfree.onepass.limits.solvable import quadratic_variance
+from dimfree.onepass.real.vectors import VectorSGD
 
 ENTRIES = {
     one.name: one for one in (GaussianHistogram, GaussianReLU, KappaDichotomy, RiskVersusDelta, NoisySGD, TruncatedReLU)
@@ -33,7 +33,7 @@ class Frozen(DistributionalDynamics):
         return super().advance(model, state, times / 100)
 
 
-class Hasty(NeuronSGD):
+class Hasty(VectorSGD):
     """Wrong on purpose: it makes twice as many steps as said."""
 
     def advance(self, model, state, times):
@@ -62,7 +62,7 @@ def truncated(entry, reached, inf_R=0.766):
     for d in entry.dimensions:
         time = np.linspace(0, 40, 401)
         R = inf_R + entry.eta * (2 - time / reached(d))
-        tree[f"{d}/neurons"] = xr.Dataset(
+        tree[f"{d}/sgd"] = xr.Dataset(
             {"risk": (("time", "replica"), np.repeat(R[:, None] / 2, 4, axis=1))}, {"time": time}
         )
     found = xr.DataTree.from_dict(tree)

@@ -1,6 +1,9 @@
+"""Every reference number is reproduced by its adapter, or waits by name for a subject that does not exist yet."""
+
 import numpy as np
 import pytest
 
+from dimfree.errors import ProblemError
 from dimfree.reference.check import ADAPTERS, WAITING, Item, check, items
 
 
@@ -16,6 +19,12 @@ def test_every_shipped_kind_is_adapted_or_waits_by_name_and_none_is_both():
     kinds = {item.kind for item in items()}
     assert kinds <= set(ADAPTERS) | set(WAITING)
     assert not set(ADAPTERS) & set(WAITING)
+
+
+def test_an_item_of_an_unknown_kind_is_named():
+    item = next(items())._replace(kind="kernels")
+    with pytest.raises(ProblemError, match=f"{item.name} is of the kind 'kernels', .* did you mean 'kernel'"):
+        check(item)
 
 
 @pytest.mark.parametrize("name", ["rhs_erf", "kernel_relu", "traj_square"])

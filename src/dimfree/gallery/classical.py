@@ -12,14 +12,14 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.description import Description
+from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
+from dimfree.onepass.limits.ode import GradientFlow
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
 from dimfree.problem import Run
-from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.limits.ode import GradientFlow
 
 _INF = float("inf")
 
@@ -30,7 +30,7 @@ class Classical(Entry[xr.DataTree]):
     cites: ClassVar[tuple[str, ...]] = ("robbins1951", "saad1995", "veiga2022")
     units: eqx.AbstractVar[int]
     until: eqx.AbstractVar[float]
-    theory: eqx.AbstractVar[Description]
+    theory: eqx.AbstractVar[AnyDescription]
     rates: ClassVar[tuple[float, ...]] = (0.8, 0.2, 0.05)  # the last is the documents'
 
     def cases(self, full: bool) -> dict[str, Case]:
@@ -73,7 +73,7 @@ class Classical(Entry[xr.DataTree]):
         figure.set_size_inches(12, 3.9)
         risk, overlaps, deviation = figure.subplots(1, 3)
         sgd, theory = (one.isel(time=slice(1, None)) for one in self._pair(data, self.rates[-1]))
-        risk.plot(theory["time"], theory["risk"].isel(replica=0), color="#7570b3", label=self.theory.name)
+        risk.plot(theory["time"], theory["risk"].isel(replica=0), color="#7570b3", label=self.theory.title)
         for rate, marker in zip(self.rates, "^so", strict=True):
             run = self._pair(data, rate)[0].isel(time=slice(1, None))
             risk.plot(
@@ -108,7 +108,7 @@ class Classical(Entry[xr.DataTree]):
         return price(self.cases(full))
 
     def _pair(self, data: xr.DataTree, rate: float) -> tuple[xr.Dataset, xr.Dataset]:
-        return data[f"{rate:g}/sgd"].to_dataset(), data[f"{rate:g}/{self.theory.name}"].to_dataset()
+        return data[f"{rate:g}/sgd"].to_dataset(), data[f"{rate:g}/{self.theory.title}"].to_dataset()
 
 
 class ClassicalK2(Classical):
@@ -118,7 +118,7 @@ class ClassicalK2(Classical):
     title: ClassVar[str] = "Classical limit, k = 2: SGD becomes gradient flow as its rate vanishes"
     units: int = 2
     until: float = 300.0
-    theory: Description = GradientFlow()
+    theory: AnyDescription = GradientFlow()
 
 
 class ClassicalK5(Classical):
@@ -128,7 +128,7 @@ class ClassicalK5(Classical):
     title: ClassVar[str] = "Classical limit, k = 5: a longer plateau before the units specialise"
     units: int = 5
     until: float = 800.0
-    theory: Description = GradientFlow()
+    theory: AnyDescription = GradientFlow()
 
 
 def _steepness(run: xr.Dataset) -> Any:

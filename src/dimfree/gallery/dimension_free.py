@@ -10,11 +10,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.questions.couplings.slopes import Fit, fit, slopes
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.four_dynamics import UNTIL, erf_problem, slope_of
-from dimfree.onepass.sections import GaussianStart
 from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.sections import GaussianStart
+from dimfree.questions.couplings.slopes import Fit, fit, slopes
 
 _BLUES = ("#9ecae1", "#4292c6", "#084594", "#041f3a")
 _PANELS = {

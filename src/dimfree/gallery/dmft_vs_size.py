@@ -12,14 +12,14 @@ from jaxtyping import Float64
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.description import Description
+from dimfree.dataset.dmft.description import DMFT
+from dimfree.dataset.problem import DataSetProblem, MultiPass, TwoClusters
+from dimfree.dataset.real.multi_pass import MultiPassSGD
+from dimfree.description import AnyDescription
 from dimfree.gallery.agreement import COLOURS, mean_and_error, observed
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.dataset.problem import DataSetProblem, MultiPass, TwoClusters
 from dimfree.problem.run import Run
-from dimfree.dataset.real.multi_pass import MultiPassSGD
-from dimfree.dataset.dmft.description import DMFT
 
 _NAMES = {"risk": "error on fresh samples", "train_loss": "loss on the data set", "m": "overlap $m$"}
 
@@ -30,7 +30,7 @@ class DMFTVersusSize(Entry[xr.DataTree]):
     name: ClassVar[str] = "dmft-vs-size"
     title: ClassVar[str] = "How large is large? Multi-pass SGD approaches dynamical mean-field theory"
     cites: ClassVar[tuple[str, ...]] = ("mignacco2020", "gerbelot2024")
-    theory: Description = DMFT()
+    theory: AnyDescription = DMFT()
     dimensions: tuple[int, ...] = (50, 100, 200, 400, 800)
     runs: int = 25_000  # seeds times the dimension, at most 250 and at least 40 seeds
 
@@ -114,7 +114,7 @@ class DMFTVersusSize(Entry[xr.DataTree]):
             low, high = run["risk"].quantile([0.1, 0.9], "replica").values
             axes.fill_between(run["time"], low, high, color=colour, alpha=0.3, lw=0, label=f"80 % of runs, $N$ = {N}")
         theory = self._theory(data)
-        axes.plot(theory["time"], theory["risk"].mean("replica"), color="#d95f02", lw=1.4, label=self.theory.name)
+        axes.plot(theory["time"], theory["risk"].mean("replica"), color="#d95f02", lw=1.4, label=self.theory.title)
         axes.set(xlabel="time $t$ = steps × rate", ylabel="error on fresh samples")
         axes.legend()
 
@@ -122,7 +122,7 @@ class DMFTVersusSize(Entry[xr.DataTree]):
         return data[f"{dimension}/multi-pass"].to_dataset()
 
     def _theory(self, data: xr.DataTree) -> xr.Dataset:
-        return data[f"{self.dimensions[-1]}/{self.theory.name}"].to_dataset()
+        return data[f"{self.dimensions[-1]}/{self.theory.title}"].to_dataset()
 
 
 def _problem() -> DataSetProblem:

@@ -11,12 +11,12 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.questions.couplings.slopes import Fit, at, fit, slopes
-from dimfree.questions.couplings.answer import DYNAMICS, couplings
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import GaussianStart, Teacher
 from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.sections import GaussianStart, Teacher
+from dimfree.questions.couplings.answer import DYNAMICS, couplings
+from dimfree.questions.couplings.slopes import Fit, at, fit, slopes
 
 UNTIL = 4.0
 WIDTH, STEP, DIMENSION = 50, 0.01, 30
@@ -57,9 +57,11 @@ class FourDynamics(Entry[xr.DataTree]):
             sgd=self.sgd,
             watch=watch,
         )
-        curves = couplings(erf_problem(), UNTIL, seeds=self.seeds, points=20, law=self.law, sgd=self.sgd)
+        curves = couplings(
+            erf_problem(), UNTIL, seeds=self.seeds, points=20, law=self.law, sgd=self.sgd, budget=float("inf")
+        )
         return xr.DataTree.from_dict(
-            {"curves": curves.dataset(), **{sweep.axis: sweep.dataset() for sweep in found.sweeps}}
+            {"curves": curves.datasets()["couplings"], **{sweep.axis: sweep.dataset() for sweep in found.sweeps}}
         )
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:

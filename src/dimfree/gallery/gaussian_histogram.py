@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from scipy import stats
 
-from dimfree.description import Description
+from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.two_gaussians import (
@@ -25,8 +25,8 @@ from dimfree.gallery.two_gaussians import (
     smooth,
     two_gaussians_problem,
 )
-from dimfree.onepass.real.neurons import NeuronSGD
 from dimfree.onepass.limits.pde import DistributionalDynamics
+from dimfree.onepass.real.vectors import VectorSGD
 
 _AT = 10.0  # the time of the numbers in the sheet
 _SNAPSHOTS = (0.0, 2.0, 6.0, 10.0)
@@ -38,8 +38,10 @@ class GaussianHistogram(Entry[xr.DataTree]):
     name: ClassVar[str] = "gaussian-histogram"
     title: ClassVar[str] = "Two Gaussians: the norms of the neurons of SGD follow the distributional dynamics"
     cites: ClassVar[tuple[str, ...]] = ("mei2018",)
-    theory: Description = DistributionalDynamics(particles=2000)  # one in a hundred shows where some neurons sink to 0
-    sgd: Description = NeuronSGD()
+    theory: AnyDescription = DistributionalDynamics(
+        particles=2000
+    )  # one in a hundred shows where some neurons sink to 0
+    sgd: AnyDescription = VectorSGD()
     width: int = 400
     eps: float = 2e-5
 
@@ -99,7 +101,7 @@ class GaussianHistogram(Entry[xr.DataTree]):
         return 1.5 * price(self.cases(full))
 
     def _pair(self, data: xr.DataTree) -> tuple[xr.Dataset, xr.Dataset]:
-        return data["sgd/neurons"].to_dataset(), data[f"theory/{self.theory.name}"].to_dataset()
+        return data["sgd/sgd"].to_dataset(), data[f"theory/{self.theory.title}"].to_dataset()
 
 
 def _norms(run: xr.Dataset, t: float) -> np.ndarray:

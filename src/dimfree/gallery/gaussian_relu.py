@@ -11,13 +11,13 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from dimfree.description import Description
+from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.two_gaussians import RISK, TIME, deviation, draw_pair, means, risk, smooth, two_gaussians_problem
-from dimfree.onepass.gaussians_problem import Neurons
-from dimfree.onepass.real.neurons import NeuronSGD
 from dimfree.onepass.limits.pde import DistributionalDynamics
+from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.sections import TwoLayer
 
 _LETTERS = {
     "a": ("#d95f02", "$a$"),
@@ -36,15 +36,14 @@ class GaussianReLU(Entry[xr.DataTree]):
     name: ClassVar[str] = "gaussian-relu"
     title: ClassVar[str] = "Anisotropic Gaussians, ReLU neurons: SGD and the distributional dynamics"
     cites: ClassVar[tuple[str, ...]] = ("mei2018",)
-    theory: Description = DistributionalDynamics(own_start=True)
-    sgd: Description = NeuronSGD()
+    theory: AnyDescription = DistributionalDynamics(own_start=True)
+    sgd: AnyDescription = VectorSGD()
     steps: tuple[float, float] = (2e-4, 5e-5)
 
     def cases(self, full: bool) -> dict[str, Case]:
         """One per step; `full` has the sizes of the documents."""
         d, s0, N = (320, 60, 800) if full else (160, 30, 300)
-        every = ("first-layer", "bias", "second-layer")
-        network = Neurons(activation="relu", trained=every, bias_start=1.0)
+        network = TwoLayer(activation="relu", trained=("first-layer", "bias", "second-layer"), bias_start=1.0)
         cases = {}
         for eps in self.steps:
             problem = two_gaussians_problem(d, N, 0.4, eps, 0.8, 6.0, replicas=4, points=13, signal=s0, network=network)
@@ -112,7 +111,7 @@ class GaussianReLU(Entry[xr.DataTree]):
         return 1.5 * price(self.cases(full))
 
     def _pair(self, data: xr.DataTree, eps: float) -> tuple[xr.Dataset, xr.Dataset]:
-        return data[f"{eps:g}/neurons"].to_dataset(), data[f"theory-{eps:g}/{self.theory.name}"].to_dataset()
+        return data[f"{eps:g}/sgd"].to_dataset(), data[f"theory-{eps:g}/{self.theory.title}"].to_dataset()
 
 
 def _excess(sgd: xr.Dataset, theory: xr.Dataset) -> float:

@@ -11,14 +11,14 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.description import Description
+from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
+from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
 from dimfree.problem import Run
-from dimfree.onepass.real.chain import OverlapChain
-from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
 
 _UNTIL = 10.0  # the claims are checked up to here, where plateaus have not yet amplified the scatter of the runs
 _LONG = 3000.0
@@ -31,8 +31,8 @@ class HighDimensionalRegime(Entry[xr.DataTree]):
     name: ClassVar[str] = "high-dimensional"
     title: ClassVar[str] = "High-dimensional limit: SGD gathers around the ODEs as the dimension grows"
     cites: ClassVar[tuple[str, ...]] = ("saad1995", "goldt2019", "veiga2022")
-    theory: Description = HighDimensional()
-    without: Description = GradientFlow()
+    theory: AnyDescription = HighDimensional()
+    without: AnyDescription = GradientFlow()
     dimensions: tuple[int, ...] = (100, 400, 1600)
     samples: int = 25_000  # replicas times the largest dimension
 
@@ -62,7 +62,7 @@ class HighDimensionalRegime(Entry[xr.DataTree]):
         slope = np.polyfit(np.log(self.dimensions), np.log(spread), 1)[0]
         largest = self.dimensions[-1]
         scale = np.sqrt(0.1 / (8 * largest))
-        floors = [float(data[f"long/{one.name}"].to_dataset()["risk"][-1, 0]) for one in (self.without, self.theory)]
+        floors = [float(data[f"long/{one.title}"].to_dataset()["risk"][-1, 0]) for one in (self.without, self.theory)]
         return (
             Claim("SGD leaves the theory by d^x up to t = 10, x", float(slope), -0.6, -0.4),
             Claim(
@@ -93,8 +93,8 @@ class HighDimensionalRegime(Entry[xr.DataTree]):
         norms.errorbar(
             sgd["time"], excess, error, fmt="o", color="black", mfc="white", ms=4, label="SGD ± standard error"
         )
-        norms.plot(theory["time"], _excess(theory, without)[0], color="#d95f02", label=self.theory.name)
-        norms.axhline(0, color="#7570b3", ls="--", label=self.without.name)
+        norms.plot(theory["time"], _excess(theory, without)[0], color="#d95f02", label=self.theory.title)
+        norms.axhline(0, color="#7570b3", ls="--", label=self.without.title)
         norms.set(xscale="log", xlabel="time $t$", ylabel=r"$\mathrm{tr}\,Q$ minus that of gradient flow")
         norms.set_title(f"what the variance term does, d = {largest:,}")
         norms.legend()
@@ -114,8 +114,8 @@ class HighDimensionalRegime(Entry[xr.DataTree]):
 
     def _draw_risk(self, data: xr.DataTree, axes: Axes) -> None:
         for one, colour, line in ((self.theory, "#d95f02", "-"), (self.without, "#7570b3", "--")):
-            long = data[f"long/{one.name}"].to_dataset().isel(time=slice(1, None), replica=0)
-            axes.plot(long["time"], long["risk"], line, color=colour, label=one.name)
+            long = data[f"long/{one.title}"].to_dataset().isel(time=slice(1, None), replica=0)
+            axes.plot(long["time"], long["risk"], line, color=colour, label=one.title)
         run = data[f"{self.dimensions[-1]}/chain"].to_dataset().isel(time=slice(1, None, 2))
         mean = run["risk"].mean("replica")
         axes.plot(run["time"], mean, "o", color="black", mfc="white", ms=4, label=f"SGD, d = {self.dimensions[-1]:,}")
@@ -123,11 +123,11 @@ class HighDimensionalRegime(Entry[xr.DataTree]):
         axes.legend()
 
     def _early(
-        self, data: xr.DataTree, dimension: int, theory: Description | None = None
+        self, data: xr.DataTree, dimension: int, theory: AnyDescription | None = None
     ) -> tuple[xr.Dataset, xr.Dataset]:
         """SGD and a theory at one dimension, up to the time of the claims."""
         until = slice(0.0, _UNTIL * 1.001)
-        names = ("chain", (theory or self.theory).name)
+        names = ("chain", (theory or self.theory).title)
         sgd, limit = (data[f"{dimension}/{name}"].to_dataset().sel(time=until) for name in names)
         return sgd, limit
 

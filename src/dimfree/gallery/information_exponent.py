@@ -10,10 +10,10 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.questions.escape.answer import Scaling, escape_plan, escape_scaling, weighted_slope
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.questions.escape.scaling import Scaling, escape_plan, escape_scaling, weighted_slope
 
 _THRESHOLD = 0.5
 _REFERENCE = 100  # the dimension at which the rates below are given

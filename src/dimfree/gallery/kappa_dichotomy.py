@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.description import Description
+from dimfree.description import AnyDescription
 from dimfree.functions import ramps
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
@@ -26,10 +26,10 @@ from dimfree.gallery.two_gaussians import (
     smooth,
     two_gaussians_problem,
 )
-from dimfree.onepass.gaussians_problem import Neurons
-from dimfree.onepass.real.neurons import NeuronSGD
-from dimfree.onepass.limits.pde import DistributionalDynamics
 from dimfree.onepass.fields.radial import two_gaussians
+from dimfree.onepass.limits.pde import DistributionalDynamics
+from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.sections import TwoLayer
 
 _D, _DELTA = 320, 0.5
 _DEAD = 7.25  # ((1 + 2.5)² + (1 - 2.5)²)/2
@@ -42,8 +42,8 @@ class KappaDichotomy(Entry[xr.DataTree]):
     name: ClassVar[str] = "kappa-dichotomy"
     title: ClassVar[str] = "Two Gaussians, dipped ramp: the scale of the start decides"
     cites: ClassVar[tuple[str, ...]] = ("mei2018",)
-    theory: Description = DistributionalDynamics()
-    sgd: Description = NeuronSGD()
+    theory: AnyDescription = DistributionalDynamics()
+    sgd: AnyDescription = VectorSGD()
     scales: tuple[float, float] = (0.1, 0.4)
 
     def cases(self, full: bool) -> dict[str, Case]:
@@ -59,7 +59,7 @@ class KappaDichotomy(Entry[xr.DataTree]):
         cases = {}
         for name, (width, step, kappa) in sizes.items():
             problem = two_gaussians_problem(
-                _D, width, _DELTA, step, kappa, 10.0, replicas=1, network=Neurons(activation=DIP_RAMP)
+                _D, width, _DELTA, step, kappa, 10.0, replicas=1, network=TwoLayer(activation=DIP_RAMP)
             )
             cases[name] = Case(problem, (self.sgd,))
             if name in _COLOURS:
@@ -110,10 +110,10 @@ class KappaDichotomy(Entry[xr.DataTree]):
         return price(self.cases(full))
 
     def _sgd(self, data: xr.DataTree, case: str) -> xr.Dataset:
-        return data[f"{case}/neurons"].to_dataset()
+        return data[f"{case}/sgd"].to_dataset()
 
     def _theory(self, data: xr.DataTree, case: str) -> xr.Dataset:
-        return data[f"theory-{case}/{self.theory.name}"].to_dataset()
+        return data[f"theory-{case}/{self.theory.title}"].to_dataset()
 
 
 def _averaged(sgd: xr.Dataset) -> Any:

@@ -11,14 +11,14 @@ import xarray as xr
 from matplotlib.figure import Figure
 from scipy import stats
 
-from dimfree.description import Description
+from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
+from dimfree.onepass.limits.wide import Dimensionless, density
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
 from dimfree.problem import Run
-from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.limits.wide import Dimensionless, density
 
 
 class Units(NamedTuple):
@@ -34,7 +34,7 @@ class MeanFieldDensity(Entry[xr.DataTree]):
     name: ClassVar[str] = "mean-field-density"
     title: ClassVar[str] = "Mean-field density mu(m, q) of the units against the units of one SGD run"
     cites: ClassVar[tuple[str, ...]] = ("arnaboldi2023high",)
-    theory: Description = Dimensionless(self_term=False)
+    theory: AnyDescription = Dimensionless(self_term=False)
     particles: int = 10_000
     width: int = 256
     until: float = 20.0
@@ -78,7 +78,7 @@ class MeanFieldDensity(Entry[xr.DataTree]):
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
         """One panel per snapshot: the density as colour, units as dots."""
-        times = data[f"density/{self.theory.name}"].to_dataset()["time"].values
+        times = data[f"density/{self.theory.title}"].to_dataset()["time"].values
         limit, units = self._units(data)
         snapshots = density(limit.M, limit.q, bins=40)
         figure.set_size_inches(2.6 * len(times), 3.4)
@@ -107,7 +107,7 @@ class MeanFieldDensity(Entry[xr.DataTree]):
         return price(self.cases(full))
 
     def _units(self, data: xr.DataTree) -> tuple[Units, Units]:
-        limit, sgd = data[f"density/{self.theory.name}"].to_dataset(), data["neurons/sgd"].to_dataset()
+        limit, sgd = data[f"density/{self.theory.title}"].to_dataset(), data["neurons/sgd"].to_dataset()
         norms = np.diagonal(sgd["Q"].values, axis1=-2, axis2=-1)
         return _split(limit["M"].values, limit["Q_diagonal"].values), _split(sgd["M"].values, norms)
 

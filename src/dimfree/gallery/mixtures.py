@@ -1,7 +1,7 @@
 """Multi-pass SGD on Gaussian clusters beside dynamical mean-field theory (docs/theory/dmft.md, sections 1 to 3).
 
 Two clusters with the logistic loss at alpha = 2, Delta = 0.5, eta = 0.2, without weight decay: vanilla batches of several sizes,
-then batches that persist. Three clusters at alpha = 3, Delta = 0.05 with the door |h| > 0.7, a loss that is not convex. The
+then batches that persist. Three clusters at alpha = 3, Delta = 0.05 with the threshold |h| > 0.7, a loss that is not convex. The
 gradient is summed over the batch, so that a batch of the part b of all samples descends about 1/b times more slowly.
 """
 
@@ -14,14 +14,14 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.description import Description
+from dimfree.dataset.dmft.description import DMFT
+from dimfree.dataset.problem import AlignedStart, DataSetProblem, MultiPass, ThreeClusters, TwoClusters
+from dimfree.dataset.real.multi_pass import MultiPassSGD
+from dimfree.description import AnyDescription
 from dimfree.gallery.agreement import COLOURS, OBSERVABLES, draw_pair, largest, observed
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.dataset.problem import AlignedStart, DataSetProblem, MultiPass, ThreeClusters, TwoClusters
 from dimfree.problem.run import Run
-from dimfree.dataset.real.multi_pass import MultiPassSGD
-from dimfree.dataset.dmft.description import DMFT
 
 _NAMES = tuple(OBSERVABLES)
 _INF = float("inf")
@@ -31,7 +31,7 @@ _SIGMAS = 3.5
 class Mixture(Entry[xr.DataTree]):
     """Real SGD and DMFT, one case per batch fraction."""
 
-    theory: eqx.AbstractVar[Description]
+    theory: eqx.AbstractVar[AnyDescription]
     fractions: eqx.AbstractVar[tuple[float, ...]]
     dimension: eqx.AbstractVar[int]
     seeds: eqx.AbstractVar[int]
@@ -52,7 +52,7 @@ class Mixture(Entry[xr.DataTree]):
 
     def agreement(self, data: xr.DataTree) -> Claim:
         """The theory is right about everything that is observed."""
-        worst = largest(data, self.names, self.theory.name, _NAMES)
+        worst = largest(data, self.names, self.theory.title, _NAMES)
         return Claim(
             "largest difference of any observable at any time, in combined standard errors", worst, 0.0, _SIGMAS
         )
@@ -70,12 +70,12 @@ class Mixture(Entry[xr.DataTree]):
                 sgd, theory = self.pair(data, case)
                 draw_pair(axes, sgd, theory, name, colour, "full batch" if case == "1" else f"batch fraction {case}")
             axes.set(xlabel="time $t$ = steps × rate", ylabel=label)
-        figure.axes[0].legend(title=f"lines: {self.theory.name}; dots: SGD ± 2 s.e.")
+        figure.axes[0].legend(title=f"lines: {self.theory.title}; dots: SGD ± 2 s.e.")
         figure.suptitle(self.title)
 
     def pair(self, data: xr.DataTree, case: str) -> tuple[xr.Dataset, xr.Dataset]:
         """SGD and theory of one case."""
-        return data[f"{case}/multi-pass"].to_dataset(), data[f"{case}/{self.theory.name}"].to_dataset()
+        return data[f"{case}/multi-pass"].to_dataset(), data[f"{case}/{self.theory.title}"].to_dataset()
 
     def seconds(self, full: bool) -> float:
         """The sum over all runs."""
@@ -88,7 +88,7 @@ class MixtureVanilla(Mixture):
     name: ClassVar[str] = "mixture-vanilla"
     title: ClassVar[str] = "Two clusters, vanilla mini-batches: multi-pass SGD follows dynamical mean-field theory"
     cites: ClassVar[tuple[str, ...]] = ("mignacco2020",)
-    theory: Description = DMFT()
+    theory: AnyDescription = DMFT()
     fractions: tuple[float, ...] = (1.0, 0.6, 0.3, 0.1)
     dimension: int = 700
     seeds: int = 20
@@ -122,12 +122,12 @@ class MixturePersistent(Mixture):
     name: ClassVar[str] = "mixture-persistent"
     title: ClassVar[str] = "Two clusters, persistent mini-batches (1/τ = 0.6): SGD follows dynamical mean-field theory"
     cites: ClassVar[tuple[str, ...]] = ("mignacco2020",)
-    theory: Description = DMFT()
+    theory: AnyDescription = DMFT()
     fractions: tuple[float, ...] = (1.0, 0.6, 0.3)  # 0.1 would need probabilities above one
     dimension: int = 700
     seeds: int = 20
     persistence: float | None = 1 / 0.6
-    other: Description = DMFT()  # is told nothing of the persistence
+    other: AnyDescription = DMFT()  # is told nothing of the persistence
 
     def problem(self, fraction: float) -> DataSetProblem:
         """Two clusters, logistic loss."""
@@ -141,9 +141,9 @@ class MixturePersistent(Mixture):
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
         """The theory holds, and persistence makes a difference that the error bars see."""
         sgd = self.pair(data, self.names[-1])[0]
-        without = data[f"vanilla/{self.other.name}"].to_dataset()
-        tree = xr.DataTree.from_dict({"case/multi-pass": sgd, f"case/{self.other.name}": without})
-        missed = largest(tree, ("case",), self.other.name, _NAMES)
+        without = data[f"vanilla/{self.other.title}"].to_dataset()
+        tree = xr.DataTree.from_dict({"case/multi-pass": sgd, f"case/{self.other.title}": without})
+        missed = largest(tree, ("case",), self.other.title, _NAMES)
         worse = np.max(observed(sgd, "risk").mean(axis=1) / observed(without, "risk").mean(axis=1))
         return (
             self.agreement(data),
@@ -154,11 +154,11 @@ class MixturePersistent(Mixture):
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
         """In addition what the theory says of vanilla SGD."""
         super().draw(data, figure)
-        without = data[f"vanilla/{self.other.name}"].to_dataset()
+        without = data[f"vanilla/{self.other.title}"].to_dataset()
         for axes, name in zip(figure.axes, OBSERVABLES, strict=True):
             mean = observed(without, name).mean(axis=1)
             axes.plot(without["time"], mean, "--", color="black", lw=1, label=f"vanilla, fraction {self.names[-1]}")
-        figure.axes[0].legend(title=f"lines: {self.theory.name}; dots: SGD ± 2 s.e.")
+        figure.axes[0].legend(title=f"lines: {self.theory.title}; dots: SGD ± 2 s.e.")
 
 
 class ThreeClustersEntry(Mixture):
@@ -169,7 +169,7 @@ class ThreeClustersEntry(Mixture):
         "Three clusters behind a door, a loss that is not convex: SGD follows dynamical mean-field theory"
     )
     cites: ClassVar[tuple[str, ...]] = ("mignacco2020",)
-    theory: Description = DMFT(ensembles=8)
+    theory: AnyDescription = DMFT(ensembles=8)
     fractions: tuple[float, ...] = (1.0, 0.5)
     dimension: int = 700
     seeds: int = 20
@@ -178,7 +178,7 @@ class ThreeClustersEntry(Mixture):
     def problem(self, fraction: float) -> DataSetProblem:
         """From an overlap of 0.3."""
         return DataSetProblem(
-            data=ThreeClusters(samples=3.0, variance=0.05, door=0.7),
+            data=ThreeClusters(samples=3.0, variance=0.05, threshold=0.7),
             training=MultiPass(learning_rate=0.2, batch_fraction=fraction),
             start=AlignedStart(overlap=0.3),
             run=Run(until=0.2 * self.steps, points=self.steps + 1, spacing="linear"),

@@ -10,17 +10,17 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.questions.exit_times.first_passage import Times, crossing
-from dimfree.description import Description
+from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
+from dimfree.onepass.limits.diffusion import Diffusion
+from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.sections import OnePass, OverlapStart, Teacher, TwoLayer
 from dimfree.problem import Run
-from dimfree.onepass.real.chain import OverlapChain
-from dimfree.onepass.limits.diffusion import Diffusion
+from dimfree.questions.exit_times.first_passage import Times, crossing
 from dimfree.questions.exit_times.formulas import second_moment
-from dimfree.onepass.limits.ode import HighDimensional
 
 _NOISE, _THRESHOLD = 0.01, 0.1
 _RATES = {"small": 0.01, "large": 0.08}
@@ -34,7 +34,7 @@ class NoiseMatters(Entry[xr.DataTree]):
     name: ClassVar[str] = "noise-matters"
     title: ClassVar[str] = "Does noise matter? Phase retrieval: ODE, diffusion and SGD from one start"
     cites: ClassVar[tuple[str, ...]] = ("arnaboldi2023escaping",)
-    theory: Description = Diffusion()
+    theory: AnyDescription = Diffusion()
     rates: tuple[float, float] = (_RATES["small"], _RATES["large"])
     dimension: int = 3000
     replicas: int = 200  # five times as many with `full`
@@ -58,7 +58,7 @@ class NoiseMatters(Entry[xr.DataTree]):
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
         """Exit times and the early growth of m², against SGD."""
-        name = self.theory.name
+        name = self.theory.title
         chain, theory = (_exits(data, "large", one) for one in ("chain", name))
         ode = float(_exits(data, "large", "ode")[0])
         joint = float(np.hypot(*(_spread(times) / np.sqrt(len(times)) for times in (chain, theory))))
@@ -91,7 +91,7 @@ class NoiseMatters(Entry[xr.DataTree]):
         """Risk against time: mean and 80 % of the paths, one panel per rate."""
         figure.set_size_inches(9.5, 3.8)
         for axes, case in zip(figure.subplots(1, 2, sharey=True), _RATES, strict=True):
-            for one in ("chain", self.theory.name):
+            for one in ("chain", self.theory.title):
                 risk = _of(data, case, one)["risk"]
                 low, high = risk.quantile([0.1, 0.9], "replica").values
                 colour, dashed = _COLOURS.get(one, "#e7298a"), one != "chain"

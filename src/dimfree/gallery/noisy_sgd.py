@@ -17,19 +17,21 @@ from jaxtyping import Array
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.description import Description
-from dimfree.onepass.gaussians_model import neuron_model
+from dimfree.description import AnyDescription
 from dimfree.functions.ramps import RAMP
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.solvable_models import LINEAR, QUADRATIC, TARGET, Force, linear_force, quadratic_force, walk
 from dimfree.gallery.two_gaussians import REAL, RISK, THEORY, risk, two_gaussians_problem
 from dimfree.gaussian.neuron_risk import output_moments
-from dimfree.onepass.real.neurons import NeuronSGD
 from dimfree.onepass.fields.finite_volume import cells
-from dimfree.onepass.fields.noisy import bath, excess_risk, gibbs, langevin
+from dimfree.onepass.fields.langevin import bath, langevin
+from dimfree.onepass.fields.noisy import excess_risk, gibbs
 from dimfree.onepass.fields.radial import RadialField, quantile_radii, two_gaussians
 from dimfree.onepass.limits.solvable import linear_law, quadratic_variance
+from dimfree.onepass.model import model
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.real.vectors import VectorSGD
 
 _D, _DELTA, _KAPPA, _BETA, _DECAY = 40, 0.8, 0.8, 40.0, 0.1
 _UNTIL, _SETTLED = 40.0, 25.0
@@ -47,20 +49,24 @@ class NoisySGD(Entry[xr.Dataset]):
     cites: ClassVar[tuple[str, ...]] = ("mei2018", "mei2019")
     linear: Force = linear_force
     quadratic: Force = quadratic_force
-    sgd: Description = NeuronSGD()
+    sgd: AnyDescription = VectorSGD()
     neurons: int = 20_000
     heat: float = 1.0  # factor of the temperature of all noise; the theory is for 1
 
-    def cases(self, full: bool) -> dict[str, Case]:
+    def problem(self, full: bool) -> OnePassProblem:
         """Real noisy SGD. Batches keep the noise of the samples small beside the noise that is added."""
         width, eps = (400, 5e-4) if full else (200, 1e-3)
         problem = two_gaussians_problem(_D, width, _DELTA, eps, _KAPPA, _UNTIL, points=9)
         rule = {"batch": 10, "weight_decay": _DECAY, "inverse_temperature": _BETA / self.heat}
-        return {"sgd": Case(problem.replace(**{f"training.{key}": value for key, value in rule.items()}), (self.sgd,))}
+        return problem.replace(**{f"training.{key}": value for key, value in rule.items()})
+
+    def cases(self, full: bool) -> dict[str, Case]:
+        """One run."""
+        return {"sgd": Case(self.problem(full), (self.sgd,))}
 
     def measure(self, full: bool, watch: Watcher) -> xr.Dataset:
         """`full` has four times as many neurons and particles, and real SGD of twice the width at half the step."""
-        count, cases = (4 if full else 1) * self.neurons, self.cases(full)
+        count = (4 if full else 1) * self.neurons
         watch("solvable models", 0.0)
         solvable = {
             "linear": walk(self.linear, LINEAR._replace(beta=LINEAR.beta / self.heat), count),
@@ -71,7 +77,9 @@ class NoisySGD(Entry[xr.Dataset]):
         law = gibbs(field, bath(_D, _BETA, _DECAY), edges)
         r, risks = _ensembles(field, _BETA / self.heat, count // (10 * _ENSEMBLES))
         excess = excess_risk(field, _D, _BETAS, cells(_BALL, 250)).excess
-        run = run_cases(cases, lambda text, fraction: watch(text, 0.5 + 0.5 * fraction))["sgd/neurons"].to_dataset()
+        run = run_cases(self.cases(full), lambda text, fraction: watch(text, 0.5 + 0.5 * fraction))[
+            "sgd/sgd"
+        ].to_dataset()
         run = run.sel(time=slice(_SETTLED, None))
         centres = 0.5 * np.asarray(edges[1:] + edges[:-1])
         variables: dict[str, Any] = {
@@ -84,7 +92,7 @@ class NoisySGD(Entry[xr.Dataset]):
             "gibbs_risk": float(law.risk),
             "independent_risk": _independent_risk(field, centres, law.mass),
             "excess": ("beta", np.asarray(excess)),
-            "beta_eff": float(neuron_model(cases["sgd"].problem).beta_eff),
+            "beta_eff": float(model(self.problem(full)).beta_eff),
         }
         return xr.Dataset(variables, {"cell": centres, "beta": _BETAS})
 

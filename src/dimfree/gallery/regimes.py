@@ -13,14 +13,14 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.description import Description
+from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
+from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.sections import OnePass, OverlapStart, Teacher, TwoLayer
 from dimfree.problem import Run
-from dimfree.onepass.real.chain import OverlapChain
-from dimfree.onepass.limits.ode import HighDimensional
 
 _WIDTH, _NOISE = 4, 0.1
 _M = np.array([[0.5, 0.1], [0.1, 0.5]] * 2)
@@ -53,7 +53,7 @@ class Regimes(Entry[xr.DataTree]):
     name: ClassVar[str] = "regimes"
     title: ClassVar[str] = "Regimes: rate/width = d^(-s); perfect learning, a plateau, bad learning, no limit"
     cites: ClassVar[tuple[str, ...]] = ("saad1995", "veiga2022")
-    theory: Description = HighDimensional()
+    theory: AnyDescription = HighDimensional()
     exponents: tuple[float, ...] = tuple(family.s for family in FAMILIES.values())
 
     def families(self, full: bool) -> dict[str, Family]:
@@ -68,12 +68,13 @@ class Regimes(Entry[xr.DataTree]):
     def cases(self, full: bool) -> dict[str, Case]:
         """Every family at its dimensions, and perfect learning once more with twice the label noise."""
         cases: dict[str, Case] = {}
+        sgd: AnyDescription = OverlapChain()
         for name, family in self.families(full).items():
-            runs = (OverlapChain(),) if name == "none" else (self.theory, OverlapChain())
+            runs = (sgd,) if name == "none" else (self.theory, sgd)
             cases |= {f"{name}-{d}": Case(_problem(family, d), runs) for d in family.dimensions}
         family = self.families(full)["perfect"]
         noisy = _problem(family, family.dimensions[-1]).replace(**{"data.noise": 2 * _NOISE})
-        return cases | {"noisy": Case(noisy, (OverlapChain(),))}
+        return cases | {"noisy": Case(noisy, (sgd,))}
 
     def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
         """Risk and overlaps along all runs."""
@@ -84,7 +85,7 @@ class Regimes(Entry[xr.DataTree]):
         late = {name: _per_dimension(data, name, _late_risk) for name in FAMILIES}
         largest = f"plateau-{max(late['plateau'])}"
         noisy = _late_risk(_sgd(data, "noisy")) / late["perfect"][max(late["perfect"])]
-        theory = _late_risk(data[f"{largest}/{self.theory.name}"].to_dataset())
+        theory = _late_risk(data[f"{largest}/{self.theory.title}"].to_dataset())
         start = float(_sgd(data, largest)["risk"].values[0, 0])
         return (
             Claim("s = 1/2: the final risk falls like d^x, x", _slope(late["perfect"]), -0.6, -0.4),
@@ -132,12 +133,12 @@ class Regimes(Entry[xr.DataTree]):
                 ms=3.5,
                 label=f"d = {d:,}",
             )
-            if self.theory.name in data[f"{name}-{d}"]:
-                limit = data[f"{name}-{d}/{self.theory.name}"].to_dataset().isel(time=slice(1, None), replica=0)
+            if self.theory.title in data[f"{name}-{d}"]:
+                limit = data[f"{name}-{d}/{self.theory.title}"].to_dataset().isel(time=slice(1, None), replica=0)
                 axes.plot(limit["time"] * clock, limit["risk"], color=colour, lw=1)
         scale = "linear" if name == "none" else "log"
         axes.set(xscale=scale, yscale="log", xlabel=label, title=f"s = {family.s:g}: {family.title}")
-        axes.legend(title="dots: SGD (band: 80 %)" + ("" if name == "none" else f"\nlines: {self.theory.name}"))
+        axes.legend(title="dots: SGD (band: 80 %)" + ("" if name == "none" else f"\nlines: {self.theory.title}"))
 
 
 def _problem(family: Family, d: int) -> OnePassProblem:

@@ -12,10 +12,11 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dimfree._version import __version__
-from dimfree.onepass.figure import style
+from dimfree.drawing import style
+from dimfree.files import replacing, save_figure
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.shelf import entry as named
-from dimfree.results.store import replacing, save, save_figure
+from dimfree.results.store import save
 
 
 class Files(NamedTuple):

@@ -11,15 +11,15 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.description import Description
+from dimfree.description import AnyDescription
 from dimfree.functions.ramps import RAMP
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.two_gaussians import RISK, risk, two_gaussians_problem
-from dimfree.onepass.real.neurons import NeuronSGD
 from dimfree.onepass.fields.global_minimum import default_grid, global_minimum
-from dimfree.onepass.limits.pde import DistributionalDynamics
 from dimfree.onepass.fields.radial import two_gaussians
+from dimfree.onepass.limits.pde import DistributionalDynamics
+from dimfree.onepass.real.vectors import VectorSGD
 
 _TABLE = {(0.2, 40): 0.3951, (0.2, 320): 0.3477, (0.2, inf): 0.3412, (0.5, 40): 0.0309, (0.5, 320): 0.0041} | {
     (0.5, inf): 0.0,
@@ -42,8 +42,8 @@ class RiskVersusDelta(Entry[xr.DataTree]):
     name: ClassVar[str] = "risk-vs-delta"
     title: ClassVar[str] = "Two Gaussians: risk after long times and global minimum against the contrast"
     cites: ClassVar[tuple[str, ...]] = ("mei2018",)
-    theory: Description = DistributionalDynamics(particles=100)
-    sgd: Description = NeuronSGD()
+    theory: AnyDescription = DistributionalDynamics(particles=100)
+    sgd: AnyDescription = VectorSGD()
     minimum: Callable[[float, float], float] = smallest_risk
     contrasts: tuple[float, ...] = (0.2, 0.35, 0.5, 0.65, 0.8)
 
@@ -71,12 +71,10 @@ class RiskVersusDelta(Entry[xr.DataTree]):
         table = data["minimum"].to_dataset()["risk"]
         off = max(abs(float(table.sel(contrast=Delta, d=d)) - value) for (Delta, d), value in _TABLE.items())
         above = {
-            Delta: self._end(data, Delta, self.theory.name) - float(table.sel(contrast=Delta, d=40.0))
+            Delta: self._end(data, Delta, self.theory.title) - float(table.sel(contrast=Delta, d=40.0))
             for Delta in self.contrasts
         }
-        gaps = [
-            self._end(data, Delta, "neurons") - self._end(data, Delta, self.theory.name) for Delta in self.contrasts
-        ]
+        gaps = [self._end(data, Delta, "sgd") - self._end(data, Delta, self.theory.title) for Delta in self.contrasts]
         return (
             Claim("largest difference of inf R from the nine known values", off, 0.0, 2e-4),
             Claim("risk R of the PDE at the end above inf R at Delta = 0.2", above[0.2], -1e-4, 1e-3),
@@ -94,10 +92,10 @@ class RiskVersusDelta(Entry[xr.DataTree]):
         for d, line in ((40.0, "-"), (320.0, "--"), (inf, ":")):
             label = "global minimum, d = " + (r"$\infty$" if d == inf else f"{d:g}")
             axes.plot(table["contrast"], np.maximum(table.sel(d=d), 1e-9), line, color="grey", label=label)
-        for name, marker, colour in ((self.theory.name, "s", "#d95f02"), ("neurons", "o", "black")):
+        for name, marker, colour in ((self.theory.title, "s", "#d95f02"), ("sgd", "o", "black")):
             ends = [self._end(data, Delta, name) for Delta in self.contrasts]
             run = data[f"{self.contrasts[0]:g}/{name}"].to_dataset()
-            who = f"SGD, N = {run.sizes['unit']}" if name == "neurons" else "PDE"
+            who = f"SGD, N = {run.sizes['unit']}" if name == "sgd" else "PDE"
             label = f"{who}, d = 40, t = {float(run['time'][-1]):.3g}"
             axes.plot(self.contrasts, ends, marker, color=colour, mfc="white", label=label)
         axes.set(yscale="log", ylim=(1.5e-4, 1), xlabel=r"contrast $\Delta$", ylabel=RISK)

@@ -15,16 +15,16 @@ from jaxtyping import Float64
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.description import Description
+from dimfree.dataset.dmft.description import DMFT
+from dimfree.dataset.problem import AlignedStart, DataSetProblem, MultiPass, PhaseRetrieval
+from dimfree.dataset.real.descent import replica_overlap
+from dimfree.dataset.real.multi_pass import MultiPassSGD
 from dimfree.dataset.words import dataset_model
+from dimfree.description import AnyDescription
 from dimfree.gallery.agreement import draw_pair, largest, mean_and_error, observed
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.dataset.problem import AlignedStart, DataSetProblem, MultiPass, PhaseRetrieval
 from dimfree.problem.run import Run
-from dimfree.dataset.real.descent import replica_overlap
-from dimfree.dataset.real.multi_pass import MultiPassSGD
-from dimfree.dataset.dmft.description import DMFT
 
 PROTOCOLS = {"full batch": "#7570b3", "vanilla": "#1b9e77", "persistent": "#d95f02"}
 _RATE, _START, _BATCH = 0.06, 0.15, 0.6
@@ -37,10 +37,10 @@ class SignRetrieval(Entry[xr.DataTree]):
     name: ClassVar[str] = "sign-retrieval"
     title: ClassVar[str] = "Sign retrieval: persistent SGD recovers the signal where other batches mostly get stuck"
     cites: ClassVar[tuple[str, ...]] = ("mignacco2021",)
-    theory: Description = DMFT(
+    theory: AnyDescription = DMFT(
         paths=16_000, ensembles=24
     )  # forces are heavy-tailed: few ensembles know their own error badly
-    late_theory: Description = DMFT(paths=12_000, ensembles=3)
+    late_theory: AnyDescription = DMFT(paths=12_000, ensembles=3)
     persistence: float | None = 2.0
     samples: float = 3.4
     dimension: int = 500
@@ -59,7 +59,7 @@ class SignRetrieval(Entry[xr.DataTree]):
             data=PhaseRetrieval(samples=self.samples, scale=0.25),
             training=MultiPass(learning_rate=_RATE, spherical=True, persistence=lasting, **training),
             start=AlignedStart(overlap=_START, variance=1 - _START**2),
-            run=Run(until=self.steps * _RATE, replicas=self.seeds, points=40),
+            run=Run(until=self.steps * _RATE, replicas=self.seeds, points=40, spacing="log"),
         )
 
     def cases(self, full: bool) -> dict[str, Case]:
@@ -83,9 +83,9 @@ class SignRetrieval(Entry[xr.DataTree]):
         share = price(cases) / self.seconds(full)
         tree = run_cases(cases, lambda text, fraction: watch(text, share * fraction))
         problem = cases["long persistent"].problem
-        letters, times = dataset_model(problem).letters, problem.times
+        limit, times = dataset_model(problem).limit, problem.times
         steps = np.rint(times / _RATE).astype(int).tolist()
-        overlap = replica_overlap(letters, problem.dimension, steps, jax.random.key(1), self.seeds)
+        overlap = replica_overlap(limit, problem.dimension, steps, jax.random.key(1), self.seeds)
         distance = 2 * (1 - np.abs(np.einsum("stt->ts", overlap)))
         tree["pairs"] = xr.DataTree(
             xr.Dataset({"distance": (("time", "replica"), distance)}, {"time": times}, {"dimension": problem.dimension})
@@ -115,7 +115,7 @@ class SignRetrieval(Entry[xr.DataTree]):
             Claim(f"part of these pairs that end closer than {_MET}", float((distance[-1] < _MET).mean()), 0.4, 1.0),
             Claim(
                 "theory at early times: largest difference of overlap and loss, in combined standard errors",
-                largest(data, early, self.theory.name, ("m", "train_loss")),
+                largest(data, early, self.theory.title, ("m", "train_loss")),
                 0.0,
                 3.5,
             ),
@@ -147,7 +147,7 @@ class SignRetrieval(Entry[xr.DataTree]):
             run = _run(data, f"long {protocol}").isel(time=slice(1, None))
             _draw_runs(overlap, run["time"].values, np.abs(run["m"].values), colour, protocol)
             _draw_runs(loss, run["time"].values, run["train_loss"].values, colour, protocol)
-            sgd, theory = _run(data, f"early {protocol}"), data[f"early {protocol}/{self.theory.name}"].to_dataset()
+            sgd, theory = _run(data, f"early {protocol}"), data[f"early {protocol}/{self.theory.title}"].to_dataset()
             draw_pair(early, sgd, theory, "m", colour, protocol)
         N = data["pairs"].attrs["dimension"]
         if "late persistent" in data:
@@ -158,7 +158,7 @@ class SignRetrieval(Entry[xr.DataTree]):
         distance = data["pairs"].to_dataset()["distance"].isel(time=slice(1, None))
         _draw_runs(pairs, distance["time"].values, distance.values, PROTOCOLS["persistent"], "persistent")
         pairs.set(xscale="log", ylabel="squared distance $2(1 - |C_{12}|)$", title="two runs, same data, other batches")
-        early.set(ylabel="overlap $m$", title=f"lines: {self.theory.name}; dots: SGD ± 2 s.e., $N$ = {self.sizes[1]}")
+        early.set(ylabel="overlap $m$", title=f"lines: {self.theory.title}; dots: SGD ± 2 s.e., $N$ = {self.sizes[1]}")
         early.legend()
         for axes in figure.axes:
             axes.set_xlabel("time $t$ = steps × rate")
@@ -168,7 +168,7 @@ class SignRetrieval(Entry[xr.DataTree]):
         for protocol, colour in PROTOCOLS.items():
             late = _late(data, protocol, self.late_theory).isel(time=slice(1, None))
             axes.plot(late["time"], late["m"].mean("replica"), color=colour, ls="--", lw=1.5)
-        axes.plot([], [], color="0.4", ls="--", lw=1.5, label=f"{self.late_theory.name}")
+        axes.plot([], [], color="0.4", ls="--", lw=1.5, label=f"{self.late_theory.title}")
 
     def seconds(self, full: bool) -> float:
         """The sum over all runs; pairs cost two of them."""
@@ -180,8 +180,8 @@ def _run(data: xr.DataTree, case: str) -> xr.Dataset:
     return data[f"{case}/multi-pass"].to_dataset()
 
 
-def _late(data: xr.DataTree, protocol: str, theory: Description) -> xr.Dataset:
-    return data[f"late {protocol}/{theory.name}"].to_dataset()
+def _late(data: xr.DataTree, protocol: str, theory: AnyDescription) -> xr.Dataset:
+    return data[f"late {protocol}/{theory.title}"].to_dataset()
 
 
 def _final(data: xr.DataTree, protocol: str) -> Float64[np.ndarray, " seed"]:

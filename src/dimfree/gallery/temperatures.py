@@ -12,13 +12,15 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.questions.temperature.answer import Account, Temperature, temperature
+from dimfree.dataset.dmft.description import DMFT
+from dimfree.dataset.problem import DataSetProblem, MultiPass, TwoClusters
+from dimfree.dataset.real.multi_pass import MultiPassSGD
+from dimfree.dataset.words import DataSetModel
 from dimfree.description import Description
 from dimfree.gallery.entry import Claim, Entry, Watcher
-from dimfree.dataset.problem import DataSetProblem, MultiPass, TwoClusters
 from dimfree.problem.run import Run
-from dimfree.dataset.real.multi_pass import MultiPassSGD
-from dimfree.dataset.dmft.description import DMFT
+from dimfree.questions.temperature.answer import Account, Temperature, temperature
+from dimfree.results.record import cost_of
 
 _INF = float("inf")
 _COLOURS = ("#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e")
@@ -35,7 +37,7 @@ class EffectiveTemperatureEntry(Entry[xr.DataTree]):
     name: ClassVar[str] = "effective-temperature"
     title: ClassVar[str] = "Vanilla SGD near its minimum: response against correlation gives a temperature"
     cites: ClassVar[tuple[str, ...]] = ("mignacco2022",)
-    theory: Description = DMFT()
+    theory: Description[DataSetModel, None] = DMFT()
     persistence: float | None = None
     settings: tuple[tuple[float, float], ...] = ((0.1, 0.3), (0.2, 0.3), (0.15, 0.3), (0.1, 0.6), (0.1, 0.9))  # eta, b
     dimension: int = 400
@@ -59,7 +61,7 @@ class EffectiveTemperatureEntry(Entry[xr.DataTree]):
         natural = np.array([rate * b * (1 - b) for rate, b in self.settings])
         of_rate = [number for number, (_, b) in enumerate(self.settings) if b == self.settings[0][1]]
         power = np.polyfit(np.log([self.settings[n][0] for n in of_rate]), np.log(fits[of_rate]), 1)[0]
-        simulated, exact = (_account(data, first, name) for name in ("simulation", self.theory.name))
+        simulated, exact = (_account(data, first, name) for name in ("simulation", self.theory.title))
         measured, error = simulated.slope("fit")
         return (
             Claim(
@@ -95,10 +97,10 @@ class EffectiveTemperatureEntry(Entry[xr.DataTree]):
         figure.set_size_inches(12.5, 4.0)
         plot, ratio, scaled = figure.subplots(1, 3)
         first = _label(*self.settings[0])
-        draw_accounts(plot, ratio, [_account(data, first, name) for name in data[first].children], self.theory.name)
+        draw_accounts(plot, ratio, [_account(data, first, name) for name in data[first].children], self.theory.title)
         plot.set_title(first)
         for one, colour in zip(self.settings, _COLOURS, strict=False):
-            exact, unit = _account(data, _label(*one), self.theory.name), one[0] * one[1] * (1 - one[1])
+            exact, unit = _account(data, _label(*one), self.theory.title), one[0] * one[1] * (1 - one[1])
             scaled.plot(exact.Delta_C[0] / unit, exact.chi[0], color=colour, lw=1.4, label=_label(*one))
         scaled.set(xlabel=r"$\Delta C/[\eta\, b(1-b)]$", ylabel=r"response $\chi$", xlim=(0, None), ylim=(0, None))
         scaled.legend()
@@ -107,11 +109,11 @@ class EffectiveTemperatureEntry(Entry[xr.DataTree]):
     def seconds(self, full: bool) -> float:
         """Exact solutions, and twins at ten lags."""
         problems = [two_clusters(*one, self.persistence, 1000 if full else self.dimension) for one in self.settings]
-        twins = MultiPassSGD().cost(problems[0].replace(**{"run.replicas": 24 if full else self.seeds}))
-        return sum(self.theory.cost(one).seconds for one in problems) + 11 * twins.seconds
+        twins = cost_of(MultiPassSGD(), problems[0].replace(**{"run.replicas": 24 if full else self.seeds}))
+        return sum(cost_of(self.theory, one).seconds for one in problems) + 11 * twins.seconds
 
     def _slope(self, data: xr.DataTree, setting: str, which: str) -> float:
-        return _account(data, setting, self.theory.name).slope(which)[0]
+        return _account(data, setting, self.theory.title).slope(which)[0]
 
     def _worst(self, data: xr.DataTree, which: str) -> float:
         """The ratio to the closed form that is farthest from one; not a number without a closed form."""
@@ -129,7 +131,7 @@ class TemperaturePersistent(Entry[xr.Dataset]):
     name: ClassVar[str] = "temperature-persistent"
     title: ClassVar[str] = "Persistent batches are hot: the effective temperature against the persistence time"
     cites: ClassVar[tuple[str, ...]] = ("mignacco2022",)
-    theory: Description = DMFT()
+    theory: Description[DataSetModel, None] = DMFT()
     samples: float = 3.0
 
     def times(self, full: bool) -> tuple[float, ...]:
@@ -203,7 +205,7 @@ class TemperaturePersistent(Entry[xr.Dataset]):
     def seconds(self, full: bool) -> float:
         """One exact solution per point."""
         one = two_clusters(0.1, 0.3, None, 500, self.samples)
-        return len(_TABLE) * len(self.times(full)) * self.theory.cost(one).seconds
+        return len(_TABLE) * len(self.times(full)) * cost_of(self.theory, one).seconds
 
 
 def two_clusters(

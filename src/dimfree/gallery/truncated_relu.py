@@ -10,16 +10,16 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.description import Description
+from dimfree.description import AnyDescription
 from dimfree.functions.ramps import TRUNCATED_RELU as NEURON
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.two_gaussians import RISK, TIME, TRUNCATED_RELU, risk, two_gaussians_problem
-from dimfree.onepass.gaussians_problem import Neurons
-from dimfree.onepass.real.neurons import NeuronSGD
-from dimfree.questions.bounds.calculators import first_time_below
 from dimfree.onepass.fields.global_minimum import default_grid, global_minimum
 from dimfree.onepass.fields.radial import two_gaussians
+from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.sections import TwoLayer
+from dimfree.questions.bounds.calculators import first_time_below
 
 _DELTA, _KAPPA, _UNTIL = 0.8, 0.1, 16.0
 _INF = float("inf")
@@ -33,7 +33,7 @@ class TruncatedReLU(Entry[xr.DataTree]):
         "Two Gaussians, truncated ReLU: a near-global minimum with N = O(1) neurons and n = O(d) samples"
     )
     cites: ClassVar[tuple[str, ...]] = ("mei2019",)
-    sgd: Description = NeuronSGD()
+    sgd: AnyDescription = VectorSGD()
     dimensions: tuple[int, ...] = (25, 50, 100, 200, 400)
     width: int = 100
     eta: float = 0.01
@@ -46,7 +46,7 @@ class TruncatedReLU(Entry[xr.DataTree]):
 
     def cases(self, full: bool) -> dict[str, Case]:
         """One per dimension; `full` makes dimensions four times larger."""
-        cases, network = {}, Neurons(activation=TRUNCATED_RELU)
+        cases, network = {}, TwoLayer(activation=TRUNCATED_RELU)
         for d in self.dimensions:
             size = 4 * d if full else d
             eps = self.step(d) / (4 if full else 1)
@@ -112,7 +112,7 @@ class TruncatedReLU(Entry[xr.DataTree]):
         return tuple(str(d) for d in self.dimensions)
 
     def _run(self, data: xr.DataTree, name: str) -> xr.Dataset:
-        return data[f"{name}/neurons"].to_dataset()
+        return data[f"{name}/sgd"].to_dataset()
 
     def _excess(self, data: xr.DataTree) -> float:
         return min(risk(self._run(data, n))[0].mean() - data[n].attrs["inf_R"] for n in self._names) / self.eta

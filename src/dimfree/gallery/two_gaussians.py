@@ -7,16 +7,17 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from dimfree.onepass.sections import GaussianStart
+from dimfree.onepass.fields.radial import RadialField
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import GaussianStart, OnePass, TwoGaussians, TwoLayer
 from dimfree.problem import Run
 from dimfree.problem.activation import PiecewiseLinear
-from dimfree.onepass.gaussians_problem import RAMP, Neurons, NoisyOnePass, TwoGaussians, TwoGaussiansProblem
-from dimfree.onepass.fields.radial import RadialField
 
+RAMP = PiecewiseLinear(knots=(0.5, 1.5), values=(-2.5, 7.5))
 DIP_RAMP = PiecewiseLinear(knots=(0.0, 0.5, 1.5), values=(-2.5, -4.0, 7.5))
 TRUNCATED_RELU = PiecewiseLinear(knots=(0.0, 1.0), values=(0.0, 1.0))
 RISK = r"risk $R = E(y-f)^2$"
-_RAMPS = Neurons(activation=RAMP)
+_RAMPS = TwoLayer(activation=RAMP)
 TIME = r"time $t$ = steps × $\varepsilon$"
 THEORY, REAL = "#d95f02", "black"
 
@@ -32,20 +33,20 @@ def two_gaussians_problem(
     replicas: int = 2,
     points: int = 21,
     signal: int | None = None,
-    network: Neurons = _RAMPS,
-) -> TwoGaussiansProblem:
+    network: TwoLayer = _RAMPS,
+) -> OnePassProblem:
     """Letters of docs/theory/mean-field.md, section b; a given network is taken at width N."""
-    return TwoGaussiansProblem(
+    return OnePassProblem(
         dimension=d,
         data=TwoGaussians(contrast=Delta, signal=signal),
         network=network.model_copy(update={"width": N}),
-        training=NoisyOnePass(learning_rate=eps * N * d),
+        training=OnePass(learning_rate=eps * N * d),
         start=GaussianStart(scale=kappa),
         run=Run(until=until, replicas=replicas, points=points, spacing="linear"),
     )
 
 
-def smooth(problem: TwoGaussiansProblem) -> TwoGaussiansProblem:
+def smooth(problem: OnePassProblem) -> OnePassProblem:
     """The same run from the same start, with so many saved times that the curve of a theory looks like one."""
     return problem.replace(**{"run.points": 10 * (problem.run.points - 1) + 1})
 

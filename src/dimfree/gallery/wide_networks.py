@@ -10,15 +10,15 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.description import Description
+from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
-from dimfree.problem import Run
-from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.limits.ode import GradientFlow
 from dimfree.onepass.limits.wide import Dimensionless, MeanField
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.problem import Run
 
 _COLOURS = ("#9ecae1", "#4292c6", "#084594")
 
@@ -29,9 +29,9 @@ class WideNetworks(Entry[xr.DataTree]):
     name: ClassVar[str] = "wide-networks"
     title: ClassVar[str] = "Wide networks: ODEs, mean-field and dimensionless limits meet like 1/width"
     cites: ClassVar[tuple[str, ...]] = ("arnaboldi2023high",)
-    pairs: Description = GradientFlow()
-    mean_field: Description = MeanField()
-    dimensionless: Description = Dimensionless()
+    pairs: AnyDescription = GradientFlow()
+    mean_field: AnyDescription = MeanField()
+    dimensionless: AnyDescription = Dimensionless()
     widths: tuple[int, ...] = (16, 64, 256)
     dimension: int = 1000
 
@@ -57,7 +57,7 @@ class WideNetworks(Entry[xr.DataTree]):
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
         """The largest difference between two risk curves, as a power of the width."""
-        ode, limit, finite = self.pairs.name, self.dimensionless.name, self.mean_field.name
+        ode, limit, finite = self.pairs.title, self.dimensionless.title, self.mean_field.title
         first = str(self.widths[0])
         apart = float(np.abs(_risk(data, first, finite) - _risk(data, first, limit)).max())
         return (
@@ -76,7 +76,7 @@ class WideNetworks(Entry[xr.DataTree]):
         """Risk curves on the left, gaps on the right."""
         figure.set_size_inches(10.5, 4.2)
         risk, gap = figure.subplots(1, 2)
-        ode, limit, finite = self.pairs.name, self.dimensionless.name, self.mean_field.name
+        ode, limit, finite = self.pairs.title, self.dimensionless.title, self.mean_field.title
         styles = {ode: "-", limit: ":", finite: "--", "sgd": "o"}
         for p, colour in zip(self.widths, _COLOURS, strict=True):
             for name, line in styles.items():

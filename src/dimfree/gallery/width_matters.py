@@ -13,13 +13,14 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
-from dimfree.questions.exit_times.first_passage import chain_exits
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import OnePass, SphereStart, Teacher, TwoLayer
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.passages import draw_starts
-from dimfree.theory import exit_times
+from dimfree.onepass.sections import OnePass, SphereStart, Teacher, TwoLayer
+from dimfree.questions.exit_times import formulas as exit_times
+from dimfree.questions.exit_times.first_passage import chain_exits
+from dimfree.results.record import cost_of
 
 _THRESHOLD, _NOISE, _RATE = 0.1, 0.01, 0.03
 _SIZES = {1: 500, 2: 400, 4: 200, 10: 100}  # replicas by width
@@ -115,7 +116,7 @@ class WidthMatters(Entry[xr.Dataset]):
 
     def _prices(self, full: bool) -> dict[int, float]:
         return {
-            width: 12.0 + OverlapChain().cost(self._problem(width, replicas)).seconds
+            width: 12.0 + cost_of(OverlapChain(), self._problem(width, replicas)).seconds
             for width, replicas in self.cases(full).items()
         }
 

@@ -1,29 +1,31 @@
 """Adapters for committee-machine items: the inputs of a reference item, turned into dimfree's answer."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dimfree.description import Description
+from dimfree.description import Evolution
 from dimfree.functions import activation
-from dimfree.onepass.model import Model, model
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.start import Start
 from dimfree.gaussian.two_point.ladder import two_point
 from dimfree.gaussian.variance.ladder import variance
+from dimfree.onepass.limits.mean_step import mean_step
+from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.onepass.model import TeacherModel, teacher_model
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.limits.ode import HighDimensional
-from dimfree.onepass.limits.mean_step import mean_step
+from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.onepass.sections.network import Part
+from dimfree.onepass.start import Start
 
 Values = dict[str, Any]
 _REPLICAS = 40_000
+X = TypeVar("X")
 
 
 def kernel(inputs: Values) -> Values:
@@ -55,7 +57,8 @@ def one_step_mean(inputs: Values) -> Values:
 def trajectory(inputs: Values) -> Values:
     """Risk along the high-dimensional ODE, and the final state."""
     m, state = _model(inputs), _state(inputs)
-    observed = _run(HighDimensional(rtol=1e-10, atol=1e-12), m, Start(state, None), jnp.asarray(inputs["t"]))
+    start = Start(state, None, jnp.zeros(m.width))
+    observed = _run(HighDimensional(rtol=1e-10, atol=1e-12), m, start, jnp.asarray(inputs["t"]))
     last = {f"{name}_final": observed[name][-1, 0] for name in ("M", "Q", "a")}
     return {"risk": observed["risk"][:, 0]} | last
 
@@ -65,9 +68,9 @@ def chain_moments(inputs: Values) -> Values:
     W, W_star, d = np.array(inputs["W0"]), np.array(inputs["Wstar"]), inputs["d"]
     overlaps = {"Q": W @ W.T / d, "M": W @ W_star.T / d, "P": W_star @ W_star.T / d}
     m = _model(inputs | overlaps)
-    start = Start(_state(inputs | overlaps), jnp.asarray(np.concatenate([W, W_star])))
+    start = Start(_state(inputs | overlaps), jnp.asarray(np.concatenate([W, W_star])), jnp.zeros(m.width))
     times = jnp.asarray([inputs["steps"] * float(m.time_step)])
-    halves = [_run(one, m, start, times, _REPLICAS // 2) for one in (VectorSGD(), OverlapChain())]
+    halves = [_run(VectorSGD(), m, start, times, _REPLICAS // 2), _run(OverlapChain(), m, start, times, _REPLICAS // 2)]
     p = len(W)
     upper = np.triu_indices(p)
     columns = [
@@ -89,14 +92,16 @@ def _moments(samples: "np.ndarray[tuple[int, int], np.dtype[np.float64]]") -> Va
 
 
 @eqx.filter_jit
-def _run(one: Description, m: Model, start: Start, times: jax.Array, replicas: int = 1) -> dict[str, jax.Array]:
+def _run(
+    one: Evolution[TeacherModel, Start, X], m: TeacherModel, start: Start, times: jax.Array, replicas: int = 1
+) -> dict[str, jax.Array]:
     return one.run(m, start, times, jax.random.key(7), replicas)
 
 
-def _model(inputs: Values) -> Model:
+def _model(inputs: Values) -> TeacherModel:
     name = inputs.get("activation") or inputs["s"]
     p, k = len(inputs["Q"] if "Q" in inputs else inputs["Q0"]), len(inputs["P"])
-    return model(
+    return teacher_model(
         OnePassProblem(
             dimension=inputs.get("d", 1000),
             data=Teacher(
@@ -106,7 +111,7 @@ def _model(inputs: Values) -> Model:
                 overlap=_rows(inputs["P"]),
                 noise=inputs.get("Delta", 0.0),
             ),
-            network=TwoLayer(width=p, activation=name, second_layer="trained" if inputs.get("eta_a") else "fixed"),
+            network=TwoLayer(width=p, activation=name, trained=trained(inputs)),
             training=OnePass(
                 learning_rate=inputs.get("gamma", 1.0),
                 batch=inputs.get("nb", 1),
@@ -117,6 +122,11 @@ def _model(inputs: Values) -> Model:
             ),
         )
     )
+
+
+def trained(inputs: Values) -> tuple[Part, ...]:
+    """Both layers where the second has a rate."""
+    return ("first-layer", "second-layer") if inputs.get("eta_a") else ("first-layer",)
 
 
 def _state(inputs: Values) -> Overlaps:

@@ -6,9 +6,9 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from dimfree.onepass.model import model
 from dimfree.gaussian.increments import increments, rule
 from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
 
@@ -24,7 +24,7 @@ def pr_noise_cov(inputs: Values) -> Values:
 
 def _covariance(inputs: Values, Q: Any, M: Any) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
     width = len(Q)
-    m = model(
+    m = teacher_model(
         OnePassProblem(
             data=Teacher(units=1, activation="square", noise=inputs["Delta"]),
             network=TwoLayer(width=width, activation="square"),

@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dimfree.functions.loss import Loss
-from dimfree.functions.loss import loss as loss_of
-from dimfree.dataset.model import MultiPassModel, multi_pass_model
 from dimfree.dataset.dmft.paths import fewest_paths, mean_and_error, solve_paths
 from dimfree.dataset.dmft.square import solve
+from dimfree.dataset.model import MultiPassModel, multi_pass_model
 from dimfree.dataset.static import static_limit
+from dimfree.functions.loss import Loss
+from dimfree.functions.loss import loss as loss_of
 from dimfree.questions.temperature.formulas import stationary
 
 Values = dict[str, Any]

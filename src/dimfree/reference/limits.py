@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from dimfree.functions.leap import coordinate_leap, subspace_leap
-from dimfree.gaussian.links import escape_time, hermite_drift
 from dimfree.gaussian.links import information_exponent as exponent_of
-from dimfree.theory import exit_times, regimes
+from dimfree.questions.escape.sphere import escape_time, hermite_drift
+from dimfree.questions.exit_times import formulas as exit_times
+from dimfree.questions.regimes import formulas as regimes
 
 Values = dict[str, Any]
 _NAMES = (

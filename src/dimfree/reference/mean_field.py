@@ -7,12 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dimfree.onepass.model import Model, model
 from dimfree.gaussian.particles import Particles
-from dimfree.onepass.start import Start
+from dimfree.onepass.limits.wide import Dimensionless, MeanField, WideNetwork
+from dimfree.onepass.model import TeacherModel, teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
-from dimfree.onepass.limits.wide import Dimensionless, MeanField, WideFlow
+from dimfree.onepass.start import Start
+from dimfree.reference.committee import trained
 
 Values = dict[str, Any]
 _NODES = 64
@@ -24,7 +25,7 @@ def mf_trajectory(inputs: Values) -> Values:
     a = jnp.broadcast_to(jnp.asarray(inputs.get("a", inputs.get("a0", 1.0)), dtype=float), q.shape)
     start = Particles(jnp.asarray(inputs["M0"], dtype=float), jnp.asarray(q), a)
     self_term = inputs.get("self_term", True)
-    limit: WideFlow = (
+    limit: WideNetwork = (
         Dimensionless(rtol=1e-10, atol=1e-12, self_term=self_term)
         if inputs.get("d") is None
         else MeanField(rtol=1e-10, atol=1e-12, self_term=self_term, nodes=_NODES)
@@ -34,12 +35,13 @@ def mf_trajectory(inputs: Values) -> Values:
 
 
 @eqx.filter_jit
-def _solved(limit: WideFlow, m: Model, start: Particles, times: jax.Array) -> tuple[jax.Array, Particles]:
-    flow, states = limit.advance(m, limit.begin(m, Start(start, None), 1, jax.random.key(0)), times)
-    return limit.observe(m, states)["risk"][:, 0], flow.state
+def _solved(limit: WideNetwork, m: TeacherModel, start: Particles, times: jax.Array) -> tuple[jax.Array, Particles]:
+    begun = limit.begin(m, Start(start, None, jnp.zeros(m.width)), 1, jax.random.key(0))
+    last, observed = limit.advance(m, begun, times)
+    return observed["risk"][:, 0], last.state
 
 
-def _model(inputs: Values) -> Model:
+def _model(inputs: Values) -> TeacherModel:
     P = np.atleast_2d(np.array(inputs["P"], dtype=float))
     data = Teacher(
         units=len(P),
@@ -47,12 +49,13 @@ def _model(inputs: Values) -> Model:
         second_layer=inputs.get("astar", 1.0),
         overlap=P.tolist(),
     )
-    trained = "trained" if inputs.get("eta_a") else "fixed"
-    network = TwoLayer(width=len(inputs["q0"]), activation=inputs["activation"], second_layer=trained)
+    network = TwoLayer(width=len(inputs["q0"]), activation=inputs["activation"], trained=trained(inputs))
     training = OnePass(
         second_layer_rate=inputs.get("eta_a", 0.0),
         weight_decay=inputs.get("decay", 0.0),
         second_layer_decay=inputs.get("decay_a", 0.0),
     )
     # the dimensionless limit does not look at the dimension, but a problem has one
-    return model(OnePassProblem(dimension=inputs.get("d") or 1000, data=data, network=network, training=training))
+    return teacher_model(
+        OnePassProblem(dimension=inputs.get("d") or 1000, data=data, network=network, training=training)
+    )

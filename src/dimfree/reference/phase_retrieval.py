@@ -4,13 +4,13 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from dimfree.onepass.model import model
 from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
-from dimfree.reference.committee import rhs, trajectory
 from dimfree.questions.exit_times.event import exit_events
-from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.reference.committee import rhs, trajectory
 
 Values = dict[str, Any]
 
@@ -44,4 +44,4 @@ def _exit(inputs: Values) -> float:
     Q, M = jnp.asarray(inputs["Q0"]), jnp.asarray(inputs["m0"])[:, None]
     starts = Overlaps(Q[None], M[None], jnp.ones((1, p)))
     ode = HighDimensional(rtol=1e-10, atol=1e-12)
-    return float(exit_events(model(problem), starts, inputs["T"], inputs["t"][-1], ode)[0])
+    return float(exit_events(teacher_model(problem), starts, inputs["T"], inputs["t"][-1], ode)[0])
