@@ -13,109 +13,174 @@ if "jax" in sys.modules:
     sys.modules["jax"].config.update("jax_enable_x64", True)
 
 if TYPE_CHECKING:
-    from dimfree.comparison.compare import Comparison, compare
-    from dimfree.questions.couplings.answer import couplings
-    from dimfree.questions.exit_times.answer import exit_times
-    from dimfree.questions.temperature.answer import temperature
-    from dimfree.description import Cost, Description
-    from dimfree.errors import DimfreeError, DivergenceError, OutputError, ProblemError, RefusalError
-    from dimfree.functions import activation, model
-    from dimfree.gaussian.overlaps import Overlaps
-    from dimfree.onepass.start import Start, draw_start
-    from dimfree.problem import (
+    from dimfree.comparison.compare import compare
+    from dimfree.comparison.comparison import Comparison
+    from dimfree.comparison.run import simulate, solve
+    from dimfree.dataset.dmft.description import DMFT
+    from dimfree.dataset.problem import (
         AlignedStart,
         DataSetProblem,
-        ExponentialDecay,
-        GaussianStart,
-        Hermite,
         LinearTeacher,
-        MultiIndex,
         MultiPass,
-        Neurons,
-        NoisyOnePass,
+        PhaseRetrieval,
+        SignTeacher,
+        ThreeClusters,
+        TwoClusters,
+    )
+    from dimfree.dataset.real.multi_pass import MultiPassSGD
+    from dimfree.dataset.static import Static
+    from dimfree.description import Ask, Cost, Description, Evolution, Memory, Model, Piece, Stationary
+    from dimfree.errors import DimfreeError, DivergenceError, OutputError, PluginWarning, ProblemError, RefusalError
+    from dimfree.functions import activation
+    from dimfree.gaussian.overlaps import Overlaps
+    from dimfree.onepass.limits.band import band
+    from dimfree.onepass.limits.diffusion import Diffusion
+    from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
+    from dimfree.onepass.limits.pde import DistributionalDynamics
+    from dimfree.onepass.limits.wide import Dimensionless, MeanField
+    from dimfree.onepass.model import OnePassModel, TeacherModel, TwoGaussiansModel, model
+    from dimfree.onepass.problem import OnePassProblem
+    from dimfree.onepass.real.chain import OverlapChain
+    from dimfree.onepass.real.vectors import VectorSGD
+    from dimfree.onepass.sections import (
+        GaussianStart,
+        MultiIndex,
         OnePass,
         OverlapStart,
-        PhaseRetrieval,
+        SphereStart,
+        Teacher,
+        TwoGaussians,
+        TwoLayer,
+        WeightsStart,
+    )
+    from dimfree.onepass.start import Start, draw_start
+    from dimfree.problem import (
+        ExponentialDecay,
+        Hermite,
         PiecewiseLinear,
         Polynomial,
         PowerDecay,
         Problem,
         Run,
-        SignTeacher,
-        SphereStart,
         Steps,
-        Teacher,
-        ThreeClusters,
-        TwoClusters,
-        TwoGaussians,
-        TwoGaussiansProblem,
-        TwoLayer,
-        WeightsStart,
         dumps,
         load,
         loads,
     )
-    from dimfree.registry import descriptions
+    from dimfree.questions.bounds.fluctuations import fluctuations
+    from dimfree.questions.couplings.answer import couplings
+    from dimfree.questions.escape.answer import sample_complexity
+    from dimfree.questions.exit_times.answer import exit_times
+    from dimfree.questions.regimes.answer import regime
+    from dimfree.questions.temperature.answer import temperature
+    from dimfree.registry import descriptions, settings
     from dimfree.results.record import record
-    from dimfree.onepass.real.chain import OverlapChain
-    from dimfree.onepass.real.vectors import VectorSGD
-    from dimfree.onepass.limits.band import band
-    from dimfree.onepass.limits.diffusion import Diffusion
-    from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
-    from dimfree.onepass.limits.wide import Dimensionless, MeanField
+    from dimfree.setting import Setting, Variable
 
 # Where each public name lives: imported on first use, so that `import dimfree` and `dimfree --help` stay fast.
 _HOMES = {
-    "dimfree.comparison.compare": ("Comparison", "compare"),
-    "dimfree.questions.couplings.answer": ("couplings",),
-    "dimfree.questions.exit_times.answer": ("exit_times",),
-    "dimfree.questions.temperature.answer": ("temperature",),
-    "dimfree.description": ("Cost", "Description"),
-    "dimfree.errors": ("DimfreeError", "DivergenceError", "OutputError", "ProblemError", "RefusalError"),
-    "dimfree.functions": ("activation", "model"),
-    "dimfree.gaussian.overlaps": ("Overlaps",),
-    "dimfree.onepass.start": ("Start", "draw_start"),
-    "dimfree.problem": (
+    "dimfree.comparison.compare": ("compare",),
+    "dimfree.comparison.comparison": ("Comparison",),
+    "dimfree.comparison.run": (
+        "simulate",
+        "solve",
+    ),
+    "dimfree.dataset.dmft.description": ("DMFT",),
+    "dimfree.dataset.problem": (
         "AlignedStart",
         "DataSetProblem",
-        "ExponentialDecay",
-        "GaussianStart",
-        "Hermite",
         "LinearTeacher",
-        "MultiIndex",
         "MultiPass",
-        "Neurons",
-        "NoisyOnePass",
+        "PhaseRetrieval",
+        "SignTeacher",
+        "ThreeClusters",
+        "TwoClusters",
+    ),
+    "dimfree.dataset.real.multi_pass": ("MultiPassSGD",),
+    "dimfree.dataset.static": ("Static",),
+    "dimfree.description": (
+        "Ask",
+        "Cost",
+        "Description",
+        "Evolution",
+        "Memory",
+        "Model",
+        "Piece",
+        "Stationary",
+    ),
+    "dimfree.errors": (
+        "DimfreeError",
+        "DivergenceError",
+        "OutputError",
+        "PluginWarning",
+        "ProblemError",
+        "RefusalError",
+    ),
+    "dimfree.functions": ("activation",),
+    "dimfree.gaussian.overlaps": ("Overlaps",),
+    "dimfree.onepass.limits.band": ("band",),
+    "dimfree.onepass.limits.diffusion": ("Diffusion",),
+    "dimfree.onepass.limits.ode": (
+        "GradientFlow",
+        "HighDimensional",
+    ),
+    "dimfree.onepass.limits.pde": ("DistributionalDynamics",),
+    "dimfree.onepass.limits.wide": (
+        "Dimensionless",
+        "MeanField",
+    ),
+    "dimfree.onepass.model": (
+        "OnePassModel",
+        "TeacherModel",
+        "TwoGaussiansModel",
+        "model",
+    ),
+    "dimfree.onepass.problem": ("OnePassProblem",),
+    "dimfree.onepass.real.chain": ("OverlapChain",),
+    "dimfree.onepass.real.vectors": ("VectorSGD",),
+    "dimfree.onepass.sections": (
+        "GaussianStart",
+        "MultiIndex",
         "OnePass",
         "OverlapStart",
-        "PhaseRetrieval",
+        "SphereStart",
+        "Teacher",
+        "TwoGaussians",
+        "TwoLayer",
+        "WeightsStart",
+    ),
+    "dimfree.onepass.start": (
+        "Start",
+        "draw_start",
+    ),
+    "dimfree.problem": (
+        "ExponentialDecay",
+        "Hermite",
         "PiecewiseLinear",
         "Polynomial",
         "PowerDecay",
         "Problem",
         "Run",
-        "SignTeacher",
-        "SphereStart",
         "Steps",
-        "Teacher",
-        "ThreeClusters",
-        "TwoClusters",
-        "TwoGaussians",
-        "TwoGaussiansProblem",
-        "TwoLayer",
-        "WeightsStart",
         "dumps",
         "load",
         "loads",
     ),
-    "dimfree.registry": ("descriptions",),
+    "dimfree.questions.bounds.fluctuations": ("fluctuations",),
+    "dimfree.questions.couplings.answer": ("couplings",),
+    "dimfree.questions.escape.answer": ("sample_complexity",),
+    "dimfree.questions.exit_times.answer": ("exit_times",),
+    "dimfree.questions.regimes.answer": ("regime",),
+    "dimfree.questions.temperature.answer": ("temperature",),
+    "dimfree.registry": (
+        "descriptions",
+        "settings",
+    ),
     "dimfree.results.record": ("record",),
-    "dimfree.onepass.real.chain": ("OverlapChain",),
-    "dimfree.onepass.real.vectors": ("VectorSGD",),
-    "dimfree.onepass.limits.band": ("band",),
-    "dimfree.onepass.limits.diffusion": ("Diffusion",),
-    "dimfree.onepass.limits.ode": ("GradientFlow", "HighDimensional"),
-    "dimfree.onepass.limits.wide": ("Dimensionless", "MeanField"),
+    "dimfree.setting": (
+        "Setting",
+        "Variable",
+    ),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

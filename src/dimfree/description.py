@@ -1,28 +1,36 @@
-"""The seam: one protocol for theory and experiment, so that `compare` never asks which is which."""
+"""The seam: one protocol for theory and experiment, so that nobody who runs them asks which is which.
 
+The type of the model says which problems a description speaks of. All that the recording loop knows is the verb `account`,
+over which stand three ready kinds: evolutions, accounts with a memory, and stationary ones.
+"""
+
+import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Generic, Literal, NamedTuple, Never, TypeVar
 
 import equinox as eqx
-import jax
+import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
 
-from dimfree.dataset.words import DataSetModel, dataset_model
-from dimfree.onepass.model import Model
-from dimfree.onepass.model import model as model_of
-from dimfree.onepass.gaussians_model import NeuronModel, neuron_model
-from dimfree.gaussian.moments import risk
-from dimfree.onepass.gaussians_start import NeuronStart, Seen, draw_neurons
-from dimfree.gaussian.overlaps import Overlaps
-from dimfree.gaussian.particles import MOST_PAIRS
-from dimfree.onepass.start import draw_start
-from dimfree.onepass.problem import OnePassProblem
-from dimfree.dataset.problem import DataSetProblem
-from dimfree.onepass.gaussians_problem import TwoGaussiansProblem
-from dimfree.problem.problem import Problem
+from dimfree.errors import DivergenceError
+from dimfree.problem import Problem
+from dimfree.setting import Variable
 
-_AS_VECTORS = 50_000_000  # numbers; starts are drawn as weight vectors up to this size
+
+class Model(eqx.Module):
+    """A problem in the letters of its theory sheet: static structure (one trace each) and numbers (a pytree)."""
+
+    about: eqx.AbstractClassVar[str]  # the end of "it speaks of training on ..."
+
+
+M = TypeVar("M", bound=Model, contravariant=True)
+S = TypeVar("S", contravariant=True)  # the start
+X = TypeVar("X")  # the state of an evolution
+Observed = dict[str, Float[Array, "t r ..."]]
+Times = np.ndarray[tuple[int], np.dtype[np.float64]]
+Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 class Cost(NamedTuple):
@@ -33,152 +41,136 @@ class Cost(NamedTuple):
     memory: float  # bytes
 
 
-class Description(eqx.Module):
-    """One account of a training run: a limit (theory/) or the real thing (simulate/).
+class Ask(NamedTuple):
+    """What is wanted of a description: when, how many, and by which randomness."""
 
-    A description turns a start into a state and advances it; what it returns at the asked times are overlaps with leading
-    axes (time, replica), one replica for a deterministic theory. `begin` and `advance` are pure: jit, vmap and (for
-    theories) grad pass through.
-    """
+    times: Times
+    replicas: int
+    key: Key[Array, ""]
 
-    name: eqx.AbstractClassVar[str]  # the CLI word, the legend label, the `description` coordinate
+
+class Piece(NamedTuple):
+    """A part of an account; pieces are joined along `along`. Progress and interruption hang on pieces."""
+
+    observables: Mapping[str, Values]  # with leading axes (time, replica)
+    along: Literal["time", "replica"]
+    done: float  # share of the work, 0 to 1
+
+
+class Description(eqx.Module, Generic[M, S]):
+    """One account of a training run: a limit, or the real thing."""
+
+    name: eqx.AbstractClassVar[str]  # the word at the command line
     summary: eqx.AbstractClassVar[str]  # one line for `dimfree list`
     cites: eqx.AbstractClassVar[tuple[str, ...]]  # keys into references.bib
-    family: ClassVar[str] = OnePassProblem.family  # the problems it speaks of
+    models: eqx.AbstractClassVar[type[Model]]  # what it speaks of
+    real: ClassVar[bool] = False  # an experiment: theories are measured against it
     stochastic: ClassVar[bool] = False
-    pairs: ClassVar[bool] = True  # whether it follows the overlaps between all pairs of units
-    chunk: ClassVar[int] = 1  # how many times one call of `advance` answers
-    compiled: ClassVar[bool] = True  # whether `advance` is jax throughout
+    scatters: ClassVar[bool] = (
+        False  # its replicas scatter as runs of SGD do; otherwise they are estimates of one number
+    )
+    needs: ClassVar[frozenset[str]] = frozenset()  # of the start, in the words of its setting
+    variables: ClassVar[Mapping[str, Variable]] = {}  # observables of its own, beside those of its setting
+    label: str = eqx.field(default="", kw_only=True, static=True)  # tells two of one theory apart
 
-    def refuses(self, problem: Any) -> str | None:
-        """Why this description does not hold here, in one sentence; None when it does."""
+    @property
+    def title(self) -> str:
+        """How results, tables and legends call it."""
+        return self.label or self.name
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """Its own fields, which belong to what identifies a result."""
+        return {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name != "label"}
+
+    def refuses(self, problem: Problem, model: M) -> str | None:
+        """Why it does not hold here, in one sentence; None when it does."""
         return None
 
-    def refusal(self, problem: Problem) -> str | None:
-        """What users of a description ask: whether the problem is of another family or too large, or is refused."""
-        if problem.family != self.family:
-            return f"it speaks of training on {self.family}, and this problem is training on {problem.family}."
-        return self.too_large(problem) or self.refuses(problem)
-
-    def too_large(self, problem: Any) -> str | None:
-        """Why the problem does not fit, in one sentence."""
-        p = problem.network.width
-        if not self.pairs or p <= MOST_PAIRS:
-            return None
-        return (
-            f"overlaps between all pairs of {p} units do not fit into memory over time; use dimensionless, which is "
-            f"linear in the width, or lower network.width to {MOST_PAIRS}."
-        )
-
     @abstractmethod
-    def cost(self, problem: Any) -> Cost:
+    def cost(self, problem: Problem, model: M) -> Cost:
         """What running this problem to `run.until` would take."""
 
-    def model(self, problem: Any) -> Any:
-        """Structure and numbers of the problem, as `begin` and `advance` take them."""
-        return model_of(problem)
+    @abstractmethod
+    def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
+        """The account, piece by piece."""
 
-    def start(self, problem: Any, key: Key[Array, ""]) -> Any:
-        """A start, the same for all descriptions of a family; as vectors while these are small, whoever runs."""
-        size = problem.dimension * (problem.network.width + problem.data.units)
-        return draw_start(problem, key, vectors=size <= _AS_VECTORS)
+
+AnyDescription = Description[Never, Never]  # of whatever model and start
+
+
+class Evolution(Description[M, S], Generic[M, S, X]):
+    """Memoryless: a state that is advanced. `begin` and `advance` are pure: jit and vmap pass through, and grad for theories."""
+
+    chunk: ClassVar[int] = 1  # how many times one call of `advance` answers
 
     @abstractmethod
-    def begin(self, model: Any, start: Any, replicas: int, key: Key[Array, ""]) -> Any:
+    def begin(self, model: M, start: S, replicas: int, key: Key[Array, ""]) -> X:
         """The state at time 0."""
 
     @abstractmethod
-    def advance(self, model: Any, state: Any, times: Float[Array, " t"]) -> tuple[Any, Any]:
-        """The state at the last of `times`, and the overlaps at each of them."""
+    def advance(self, model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
+        """The state at the last of `times`, and what is observed at each of them; one replica for a deterministic theory."""
 
-    def observe(self, model: Any, overlaps: Any) -> dict[str, Float[Array, "t r ..."]]:
-        """Observables by their names in results/schema."""
-        return {"risk": _risks(model, overlaps), "Q": overlaps.Q, "M": overlaps.M, "a": overlaps.a}
-
-    def failure(self, model: Any, state: Any) -> str | None:
+    def failure(self, model: M, state: X) -> str | None:
         """Why the state is no longer to be trusted (a solver gave up), in one sentence; None while all is well."""
         return None
 
-    def divergence(self, model: Any, time: float) -> str:
-        """What to say when an observable stops being finite before `time`."""
-        gamma = float(model.gamma)
-        return (
-            f"{self.name} diverges before t = {time:.3g} with learning rate {gamma:g}; "
-            f"lower training.learning_rate (try {gamma / 4:.2g}) or keep the norms with training.spherical = true."
-        )
-
-    def run(
-        self, model: Any, start: Any, times: Float[Array, " t"], key: Key[Array, ""], replicas: int = 1
-    ) -> dict[str, Float[Array, "t r ..."]]:
+    def run(self, model: M, start: S, times: Float[Array, " t"], key: Key[Array, ""], replicas: int = 1) -> Observed:
         """Observables at `times`, in one pure call."""
-        _, overlaps = self.advance(model, self.begin(model, start, replicas, key), times)
-        return self.observe(model, overlaps)
+        return self.advance(model, self.begin(model, start, replicas, key), times)[1]
+
+    def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
+        """Chunks of times, all of one shape, so that there is one compilation."""
+        count, size = len(ask.times), min(self.chunk, len(ask.times))
+        state = _begin(self, model, start, ask.replicas if self.stochastic else 1, ask.key)
+        for first in range(0, count, size):
+            asked = ask.times[first : first + size]
+            padded = np.pad(asked, (0, size - len(asked)), mode="edge")
+            state, seen = _advance(self, model, state, jnp.asarray(padded))
+            if why := self.failure(model, state):
+                raise DivergenceError(why)
+            values = {name: np.asarray(x)[: len(asked)] for name, x in seen.items()}
+            yield Piece(values, "time", (first + len(asked)) / count)
 
 
-class DataSetDescription(Description):
-    """An account of multi-pass SGD on a data set: all times are answered at once, because nothing of the past is forgotten."""
-
-    family: ClassVar[str] = DataSetProblem.family
-    chunk: ClassVar[int] = 1_000_000
-    compiled: ClassVar[bool] = False
-
-    def too_large(self, problem: DataSetProblem) -> str | None:
-        """There is one unit."""
-        return None
-
-    def model(self, problem: DataSetProblem) -> DataSetModel:
-        """The letters of docs/theory/dmft.md."""
-        return dataset_model(problem)
-
-    def start(self, problem: DataSetProblem, key: Key[Array, ""]) -> None:
-        """A start is two numbers of the model; weights with exactly these are drawn by those who need them."""
-
-    def begin(self, model: DataSetModel, start: None, replicas: int, key: Key[Array, ""]) -> tuple[int, Key[Array, ""]]:
-        """How many runs, and their randomness."""
-        return replicas, key
-
-    def observe(self, model: DataSetModel, overlaps: Any) -> Any:
-        """What `advance` returns are observables already."""
-        return overlaps
-
-    def divergence(self, model: DataSetModel, time: float) -> str:
-        """What to say when an observable stops being finite before `time`."""
-        eta = float(model.letters.eta)
-        return (
-            f"{self.name} diverges before t = {time:.3g} with learning rate {eta:g}; "
-            f"lower training.learning_rate (try {eta / 4:.2g})."
-        )
+@eqx.filter_jit
+def _begin(one: Evolution[M, S, X], model: M, start: S, replicas: int, key: Key[Array, ""]) -> X:
+    return one.begin(model, start, replicas, key)
 
 
-class TwoGaussiansDescription(Description):
-    """An account of neurons that learn to tell two centred Gaussians apart."""
-
-    family: ClassVar[str] = TwoGaussiansProblem.family
-
-    def too_large(self, problem: TwoGaussiansProblem) -> str | None:
-        """The cost says what does not fit."""
-        return None
-
-    def model(self, problem: TwoGaussiansProblem) -> NeuronModel:
-        """The letters of docs/theory/mean-field.md."""
-        return neuron_model(problem)
-
-    def start(self, problem: TwoGaussiansProblem, key: Key[Array, ""]) -> NeuronStart:
-        """A network drawn from the law of the start."""
-        return draw_neurons(problem, key)
-
-    def observe(self, model: NeuronModel, overlaps: Seen) -> dict[str, Any]:
-        """What `advance` returns are observables already."""
-        return vars(overlaps)
-
-    def divergence(self, model: NeuronModel, time: float) -> str:
-        """What to say when an observable stops being finite before `time`."""
-        gamma = float(model.time_step) * model.width * model.dimension
-        return f"the neurons diverge before t = {time:.3g}; lower training.learning_rate (try {gamma / 4:.2g})."
+@eqx.filter_jit
+def _advance(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
+    return one.advance(model, state, times)
 
 
-def _risks(model: Model, overlaps: Overlaps) -> Float[Array, "t r"]:
-    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), overlaps)
-    one: Callable[[Overlaps], Array] = lambda state: risk(model, state)  # noqa: E731
-    values = jax.lax.map(one, flat, batch_size=min(256, flat.a.shape[0]))
-    return values.reshape(overlaps.a.shape[:2])
+class Memory(Description[M, S]):
+    """Nothing of the past is forgotten: all times at once, one independent replica (data set, ensemble) after another."""
+
+    @abstractmethod
+    def replica(self, model: M, start: S, times: Times, key: Key[Array, ""], number: int) -> Mapping[str, Values]:
+        """Replica number `number`: observables with the time first. It depends on the key and its number alone."""
+
+    def replicas(self, model: M, asked: int) -> int:
+        """How many there will be."""
+        return asked if self.stochastic else 1
+
+    def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
+        """Replica by replica."""
+        count = self.replicas(model, ask.replicas)
+        for number in range(count):
+            seen = self.replica(model, start, ask.times, ask.key, number)
+            yield Piece({name: x[:, None] for name, x in seen.items()}, "replica", (number + 1) / count)
+
+
+class Stationary(Description[M, S]):
+    """Where training ends: no time. Beside runs it is lifted to a constant line."""
+
+    @abstractmethod
+    def solve(self, model: M) -> Mapping[str, Float[Array, "..."]]:
+        """Observables at the end, without axes of time and replica."""
+
+    def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
+        """The same at every time."""
+        found = {name: np.asarray(x) for name, x in self.solve(model).items()}
+        yield Piece({k: np.broadcast_to(x, (len(ask.times), 1, *x.shape)) for k, x in found.items()}, "time", 1.0)

@@ -30,6 +30,10 @@ class OutputError(DimfreeError):
     """A result could not be written or read."""
 
 
+class PluginWarning(UserWarning):
+    """A package that extends dimfree does not work, or takes a name that is not free."""
+
+
 def suggest(given: str, known: Iterable[str]) -> str:
     """The tail of an error about an unknown name: the nearest guess, else the list of what exists."""
     names = list(known)

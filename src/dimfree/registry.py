@@ -1,49 +1,172 @@
-"""All descriptions by name: dimfree's own, and those that other packages add through an entry point."""
+"""All settings and descriptions by name: dimfree's own, and those that other packages add through entry points.
+
+A plug-in that cannot be loaded, or whose name is taken, is a warning that says whose it is, and harms nothing else.
+"""
 
 import importlib
+import warnings
+from collections.abc import Mapping
 from functools import lru_cache
-from importlib.metadata import entry_points
-from typing import TYPE_CHECKING
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any
 
-from dimfree.errors import ProblemError, suggest
+from dimfree.errors import PluginWarning, ProblemError, suggest
 
 if TYPE_CHECKING:
-    from dimfree.description import Description
+    from dimfree.description import AnyDescription
+    from dimfree.problem import Problem
+    from dimfree.setting import Setting
 
-GROUP = "dimfree.descriptions"
-_OWN = {
-    "sgd": "dimfree.onepass.real.vectors:VectorSGD",
-    "chain": "dimfree.onepass.real.chain:OverlapChain",
-    "ode": "dimfree.onepass.limits.ode:HighDimensional",
-    "gradient-flow": "dimfree.onepass.limits.ode:GradientFlow",
-    "mean-field": "dimfree.onepass.limits.wide:MeanField",
-    "dimensionless": "dimfree.onepass.limits.wide:Dimensionless",
-    "diffusion": "dimfree.onepass.limits.diffusion:Diffusion",
-    "multi-pass": "dimfree.dataset.real.multi_pass:MultiPassSGD",
-    "dmft": "dimfree.dataset.dmft.description:DMFT",
-    "neurons": "dimfree.onepass.real.neurons:NeuronSGD",
-    "pde": "dimfree.onepass.limits.pde:DistributionalDynamics",
-}
+SETTINGS_GROUP, DESCRIPTIONS_GROUP = "dimfree.settings", "dimfree.descriptions"
+_OWN = ("dimfree.onepass.setting:SETTING", "dimfree.dataset.setting:SETTING")
+_ALIASES = {"neurons": "sgd"}  # names of former versions
+
+
+def imported(path: str) -> Any:
+    """What a path module:name leads to."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+@lru_cache(maxsize=1)
+def settings() -> "tuple[Setting, ...]":
+    """Every setting; the first is that of the embedded problem."""
+    found: dict[str, Setting] = {one.name: one for one in map(imported, _OWN)}
+    for point in entry_points(group=SETTINGS_GROUP):
+        one: Setting | None = _loaded(point)
+        if one is None:
+            continue
+        taken = next((other for other in found.values() if _clashes(one, other)), None)
+        if taken is not None:
+            _warn(point, f"it is left out: its name or one of its kinds of data belongs to {taken.name!r} already")
+        else:
+            found[one.name] = one
+    return tuple(found.values())
+
+
+def setting_of(problem: "Problem") -> "Setting":
+    """The setting whose problem this is."""
+    for one in settings():
+        if isinstance(problem, one.problem):
+            return one
+    raise ProblemError(f"a {type(problem).__name__} belongs to no setting; register one under {SETTINGS_GROUP!r}.")
+
+
+def problem_class(values: Mapping[str, Any]) -> "type[Problem]":
+    """The class of the problem whose data and training have these kinds; sections are tables or objects."""
+    data, training = (_kind(values.get(section)) for section in ("data", "training"))
+    by_data = _owner("data", data) if data is not None else None
+    by_training = _owners("training", training) if training is not None else None
+    if by_data is not None and by_training is not None and by_data not in by_training:
+        fitting = " or ".join(repr(kind) for kind in by_data.kinds("training"))
+        others = ", ".join(kind for one in by_training for kind in one.kinds("data"))
+        raise ProblemError(
+            f"[training] got kind = {training!r}, which does not go with [data] kind = {data!r}; "
+            f"set training.kind = {fitting}, or data.kind to one of: {others}."
+        )
+    return (by_data or (by_training or settings())[0]).problem
 
 
 def names() -> tuple[str, ...]:
-    """The registered names, experiments first; importing nothing heavy."""
-    return (*_OWN, *(point.name for point in entry_points(group=GROUP)))
+    """The names of all descriptions, experiments first in every setting; importing nothing heavy."""
+    return tuple(_paths())
 
 
-@lru_cache(maxsize=64)
-def description(name: str) -> "Description":
+@lru_cache(maxsize=256)
+def description(name: str) -> "AnyDescription":
     """The description of this name."""
-    if name in _OWN:
-        module, _, cls = _OWN[name].partition(":")
-        own: Description = getattr(importlib.import_module(module), cls)()
-        return own
-    for point in entry_points(group=GROUP, name=name):
-        foreign: Description = point.load()()
-        return foreign
-    raise ProblemError(f"there is no description {name!r}; {suggest(name, names())}")
+    paths = _paths()
+    name = _ALIASES.get(name, name)
+    if name not in paths:
+        raise ProblemError(f"there is no description {name!r}; {suggest(name, paths)}")
+    path = paths[name]
+    found: AnyDescription = imported(path)() if isinstance(path, str) else path.load()()
+    return found
 
 
-def descriptions() -> "dict[str, Description]":
-    """Every registered description."""
-    return {name: description(name) for name in names()}
+def descriptions() -> "dict[str, AnyDescription]":
+    """Every description that can be loaded."""
+    found: dict[str, AnyDescription] = {}
+    for name, path in _paths().items():
+        one = description(name) if isinstance(path, str) else _alone(name)
+        if one is not None:
+            found[name] = one
+    return found
+
+
+def candidates(problem: "Problem") -> "list[AnyDescription]":
+    """Every description that speaks of this kind of problem: those of its setting, and those that come alone."""
+    setting = setting_of(problem)
+    model, foreign = setting.model_of(problem), [n for n, path in _paths().items() if not isinstance(path, str)]
+    found = [description(name) for name in setting.descriptions if name in _paths()]
+    found += [one for name in foreign if (one := _alone(name)) is not None]
+    return [one for one in found if isinstance(model, one.models)]
+
+
+def _alone(name: str) -> "AnyDescription | None":
+    path = _paths()[name]
+    assert not isinstance(path, str)
+    cls = _loaded(path)
+    return None if cls is None else description(name)
+
+
+@lru_cache(maxsize=1)
+def _paths() -> dict[str, str | EntryPoint]:
+    """Where every description lives: those of the settings, then those that come alone."""
+    found: dict[str, str | EntryPoint] = {}
+    for setting in settings():
+        for name, path in setting.descriptions.items():
+            if name in found:
+                _warn_of(f"the setting {setting.name!r}", f"its description {name!r} is left out: the name is taken")
+            else:
+                found[name] = path
+    for point in entry_points(group=DESCRIPTIONS_GROUP):
+        if point.name in found:
+            _warn(point, f"it is left out: the name belongs to {_whose(found[point.name])} already")
+        else:
+            found[point.name] = point
+    return found
+
+
+def _kind(section: object) -> str | None:
+    kind = section.get("kind") if isinstance(section, Mapping) else getattr(section, "kind", None)
+    return None if kind is None else str(kind)
+
+
+def _owner(section: str, kind: str) -> "Setting":
+    return _owners(section, kind)[0]
+
+
+def _owners(section: str, kind: str) -> "tuple[Setting, ...]":
+    """The settings that know this kind of data or training."""
+    owners = tuple(one for one in settings() if kind in one.kinds(section))
+    if not owners:
+        known = dict.fromkeys(kind for one in settings() for kind in one.kinds(section))
+        raise ProblemError(f"[{section}] got kind = {kind!r}; {suggest(kind, known)}")
+    return owners
+
+
+def _clashes(one: "Setting", other: "Setting") -> bool:
+    return one.name == other.name or bool({*one.kinds("data")} & {*other.kinds("data")})
+
+
+def _loaded(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except Exception as failure:  # whatever a stranger's module does, it must not end every command
+        _warn(point, f"it cannot be loaded ({type(failure).__name__}: {failure})")
+        return None
+
+
+def _warn(point: EntryPoint, what: str) -> None:
+    _warn_of(f"the plug-in {point.name!r} of {_whose(point)}", what)
+
+
+def _warn_of(whose: str, what: str) -> None:
+    warnings.warn(f"{whose}: {what}.", PluginWarning, stacklevel=2)
+
+
+def _whose(path: str | EntryPoint) -> str:
+    if isinstance(path, str):
+        return path.partition(":")[0].partition(".")[0]
+    return path.dist.name if path.dist is not None else path.value

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dimfree.cli.app import Json, app, description_names
+from dimfree.cli.app import Json, app, data_kinds, description_names
 from dimfree.cli.shell import prepare, say
 from dimfree.errors import OutputError
 
@@ -14,36 +14,50 @@ from dimfree.errors import OutputError
 @app.command()
 def new(
     file: Annotated[Path, typer.Argument(help="Where to write the problem.")] = Path("problem.toml"),
+    kind: Annotated[
+        str | None,
+        typer.Option("--data", help="The kind of data; `dimfree list` names them.", autocompletion=data_kinds),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a commented problem to start from."""
-    from importlib.resources import files
-
-    from dimfree.results.store import replacing
+    from dimfree.files import replacing
+    from dimfree.problem import Problem, dumps
+    from dimfree.registry import setting_of
 
     if file.exists() and not force:
         raise OutputError(f"{str(file)!r} exists already; choose another name, or replace it with --force.")
+    problem = Problem(**({"data": {"kind": kind}} if kind else {}))
+    setting = setting_of(problem)
+    text = setting.commented_problem()
+    if problem != setting.problem():  # the comments are those of the first kind of data
+        text = f"# A dimfree problem, every key spelled out. `dimfree show FILE` says what it is.\n\n{dumps(problem)}"
     with replacing(file) as temporary:
-        temporary.write_text(
-            files("dimfree.problem").joinpath("template.toml").read_text(encoding="utf-8"), encoding="utf-8"
-        )
+        temporary.write_text(text, encoding="utf-8")
     typer.echo(str(file))
 
 
 @app.command("list")
 def list_(as_json: Json = False) -> None:
-    """List the descriptions and the activations that have names."""
+    """List the settings with their kinds of data and descriptions, and the activations that have names."""
     prepare()
     from dimfree.problem.activation import NAMES
-    from dimfree.registry import descriptions
+    from dimfree.registry import descriptions, settings
 
-    summaries = {name: description.summary for name, description in descriptions().items()}
+    found = descriptions()
     if as_json:
-        typer.echo(json.dumps({"descriptions": summaries, "activations": [*NAMES, "he0 .. he19"]}, indent=2))
+        kinds = {one.name: one.kinds("data") for one in settings()}
+        summaries = {name: one.summary for name, one in found.items()}
+        activations = [*NAMES, "he0 .. he19"]
+        typer.echo(json.dumps({"descriptions": summaries, "data": kinds, "activations": activations}, indent=2))
         return
-    for name, summary in summaries.items():
-        typer.echo(f"{name:<15}{summary}")
-    typer.echo(f"\nactivations: {', '.join(NAMES)}, he0 .. he19, or your own as module:function")
+    for setting in settings():
+        own = [name for name in found if name in setting.descriptions]
+        typer.echo(f"training on {setting.name}; data: {', '.join(setting.kinds('data'))}")
+        typer.echo("\n".join(f"  {name:<15}{found.pop(name).summary}" for name in own) + "\n")
+    for name, one in found.items():  # those that come alone
+        typer.echo(f"{name:<17}{one.summary}")
+    typer.echo(f"activations: {', '.join(NAMES)}, he0 .. he19, or your own as module:function")
 
 
 @app.command()
@@ -86,6 +100,6 @@ def verify(
 def doctor() -> None:
     """Say what this installation is: versions, precision, cores, memory, speed."""
     prepare()
-    from dimfree.doctor import report
+    from dimfree.machine import report
 
     typer.echo(report())

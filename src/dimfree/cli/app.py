@@ -1,29 +1,53 @@
 """The application and the options that commands share."""
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from dimfree.errors import DimfreeError
+from dimfree.errors import DimfreeError, PluginWarning
 
 INTERRUPTED = 130
+_FIRST = ("compare", "solve", "simulate", "show", "plot", "new")
 
 
 class _Group(TyperGroup):
     """Commands whose errors are one sentence and an exit code, not a traceback."""
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """What one comes for first."""
+        names = super().list_commands(ctx)
+        return [*(name for name in _FIRST if name in names), *(name for name in names if name not in _FIRST)]
+
     def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
+        """Run the command; what is wrong with somebody's plug-in is said and does no harm."""
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", PluginWarning)
+                warnings.showwarning = _say_plugin_warnings(warnings.showwarning)
+                return super().invoke(ctx)
         except DimfreeError as failure:
             typer.echo(f"dimfree: {failure}", err=True)
             raise typer.Exit(failure.exit_code) from None
         except KeyboardInterrupt:
             typer.echo("dimfree: interrupted; nothing was written.", err=True)
             raise typer.Exit(INTERRUPTED) from None
+
+
+def _say_plugin_warnings(otherwise: Any) -> Any:
+    """Plug-ins in one sentence, each once; other warnings as Python shows them."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if not issubclass(category, PluginWarning):
+            otherwise(message, category, *where, **more)
+        elif str(message) not in said:
+            said.add(str(message))
+            typer.echo(f"dimfree: {message}", err=True)
+
+    return show
 
 
 app = typer.Typer(cls=_Group, no_args_is_help=True, help="What will SGD do? Real training beside its limit theories.")
@@ -36,6 +60,13 @@ def description_names(incomplete: str) -> list[str]:
     return [name for name in names() if name.startswith(incomplete)]
 
 
+def data_kinds(incomplete: str) -> list[str]:
+    """Kinds of data whose names begin so."""
+    from dimfree.registry import settings
+
+    return [kind for one in settings() for kind in one.kinds("data") if kind.startswith(incomplete)]
+
+
 ProblemFile = Annotated[
     Path | None, typer.Argument(help="A problem in TOML; left out, the embedded default.", show_default=False)
 ]
@@ -44,3 +75,7 @@ Seed = Annotated[int | None, typer.Option("--seed", help="Same seed, same number
 Out = Annotated[Path, typer.Option("--out", help="Folder for figures and results.")]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no talk.")]
+By = Annotated[
+    str | None,
+    typer.Option("--with", help="The description; left out, that of the setting.", autocompletion=description_names),
+]

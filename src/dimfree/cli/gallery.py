@@ -39,8 +39,8 @@ def reproduce(
 
     prepare(out)
     chosen = entry(name)
-    from dimfree.comparison.budget import duration, machine_factor
     from dimfree.gallery.reproduce import reproduce as run
+    from dimfree.machine import duration, machine_factor
 
     say(f"{name}: about {duration(chosen.seconds(full) * machine_factor())}", quiet or as_json)
     with progress_of_parts(quiet or as_json) as watch:
@@ -52,8 +52,8 @@ def reproduce(
 
 
 def _list(as_json: bool) -> None:
-    from dimfree.comparison.budget import duration, machine_factor
     from dimfree.gallery.shelf import entry, names
+    from dimfree.machine import duration, machine_factor
 
     found, factor = [entry(name) for name in names()], machine_factor()
     if as_json:

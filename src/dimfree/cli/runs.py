@@ -1,14 +1,19 @@
-"""Commands that run descriptions: compare, solve, simulate, show."""
+"""Commands that run descriptions: compare, solve, simulate, show, plot."""
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimfree.cli.app import Json, Out, Overrides, ProblemFile, Quiet, Seed, app, description_names
-from dimfree.cli.shell import prepare, problem_of, progress_over, say
-from dimfree.errors import RefusalError
+from dimfree.cli.app import By, Json, Out, Overrides, ProblemFile, Quiet, Seed, app, description_names
+from dimfree.cli.shell import prepare, problem_of, progress, say
+from dimfree.errors import ProblemError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dimfree.problem import Problem
 
 
 @app.command()
@@ -19,8 +24,8 @@ def compare(
         list[str] | None, typer.Option("--only", help="Only these descriptions.", autocompletion=description_names)
     ] = None,
     budget: Annotated[float, typer.Option("--budget", help="Seconds; what does not fit is left out.")] = 120.0,
-    fan: Annotated[
-        int | None, typer.Option("--fan", min=2, help="Replicas of the overlap chain, for its spread.")
+    replicas: Annotated[
+        list[str] | None, typer.Option("--replicas", help="Replicas: a number, or NAME=NUMBER for one description.")
     ] = None,
     seed: Seed = None,
     out: Out = Path("dimfree-results"),
@@ -28,12 +33,13 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Put real SGD and every limit that applies side by side."""
-    problem = problem_of(file, change, seed)
+    everywhere, each = _replicas(replicas or [])
+    problem = problem_of(file, change, seed, everywhere)
     prepare(out)
     from dimfree.comparison.compare import compare as run
 
-    with progress_over(problem, quiet or as_json) as watch:
-        comparison = run(problem, only=only, budget=budget, fan=fan, watch=watch)
+    with progress(quiet or as_json) as watch:
+        comparison = run(problem, only=only, budget=budget, replicas=each or None, watch=watch)
     results, figure = comparison.save(out / "comparison.nc"), comparison.plot(out / "comparison.png")
     if as_json:
         typer.echo(json.dumps(comparison.to_dict() | {"results": str(results), "figure": str(figure)}, indent=2))
@@ -42,60 +48,106 @@ def compare(
         say(f"figure:  {figure}\nresults: {results}", quiet)
 
 
+def _replicas(given: list[str]) -> tuple[int | None, dict[str, int]]:
+    """One number for all, and numbers for some."""
+    everywhere, each = None, {}
+    for text in given:
+        title, separator, number = text.rpartition("=")
+        if not number.isdigit() or int(number) < 1:
+            raise ProblemError(
+                f"--replicas got {text!r}; write a number such as 16, or NAME=NUMBER for one description."
+            )
+        if separator:
+            each[title] = int(number)
+        else:
+            everywhere = int(number)
+    return everywhere, each
+
+
 @app.command()
 def solve(
     file: ProblemFile = None,
     change: Overrides = None,
-    by: Annotated[str, typer.Option("--with", help="The theory.", autocompletion=description_names)] = "ode",
+    by: By = None,
     seed: Seed = None,
     out: Out = Path("dimfree-results"),
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Solve one limit theory."""
-    _run_one(file, change, by, seed, out, as_json, quiet)
+    from dimfree.registry import setting_of
+
+    problem = problem_of(file, change, seed)
+    _run_one(problem, by or setting_of(problem).theory, out, as_json, quiet)
 
 
 @app.command()
 def simulate(
     file: ProblemFile = None,
     change: Overrides = None,
-    by: Annotated[
-        str, typer.Option("--with", help="sgd on vectors, or chain in overlap space.", autocompletion=description_names)
-    ] = "sgd",
+    by: By = None,
     seed: Seed = None,
     out: Out = Path("dimfree-results"),
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Run real SGD."""
-    _run_one(file, change, by, seed, out, as_json, quiet)
+    from dimfree.registry import setting_of
 
-
-def _run_one(
-    file: Path | None, change: list[str] | None, name: str, seed: int | None, out: Path, as_json: bool, quiet: bool
-) -> None:
     problem = problem_of(file, change, seed)
-    prepare(out)
-    from dimfree.comparison.compare import compare as run
-    from dimfree.registry import description
+    _run_one(problem, by or setting_of(problem).simulation, out, as_json, quiet)
 
-    refusal = description(name).refusal(problem)
-    if refusal:
-        raise RefusalError(f"{name} refuses: {refusal}")
-    with progress_over(problem, quiet or as_json) as watch:
-        comparison = run(problem, only=[name], budget=float("inf"), watch=watch)
-    results, figure = comparison.save(out / f"{name}.nc"), comparison.plot(out / f"{name}.png")
-    data = comparison.tree[name].to_dataset()
-    risk = data["risk"].mean("replica").values.tolist()
-    times = data["time"].values.tolist()
+
+def _run_one(problem: "Problem", by: str, out: Path, as_json: bool, quiet: bool) -> None:
+    prepare(out)
+    from dimfree.comparison.comparison import alone
+    from dimfree.comparison.run import run_one
+
+    with progress(quiet or as_json) as watch:
+        data = run_one(problem, by, watch)
+    found, title = alone(problem, data), data.attrs["title"]
+    written = {"results": str(found.save(out / f"{title}.nc"))}
+    if "time" in data.dims:
+        written["figure"] = str(found.plot(out / f"{title}.png"))
     if as_json:
-        found = {"description": name, "time": times, "risk": risk, "results": str(results), "figure": str(figure)}
-        typer.echo(json.dumps(found, indent=2))
+        typer.echo(json.dumps({"description": data.attrs["description"], **_numbers(data), **written}, indent=2))
         return
-    for t, value in zip(times, risk, strict=True):
+    _print_numbers(data, quiet)
+    say("\n".join(f"{kind + ':':<9}{path}" for kind, path in written.items()), quiet)
+
+
+def _numbers(data: "xr.Dataset") -> dict[str, Any]:
+    if "time" not in data.dims:
+        return {str(name): values.values.tolist() for name, values in data.data_vars.items()}
+    return {"time": data["time"].values.tolist(), "risk": data["risk"].mean("replica").values.tolist()}
+
+
+def _print_numbers(data: "xr.Dataset", quiet: bool) -> None:
+    found = _numbers(data)
+    if "time" not in found:
+        for name, value in found.items():
+            typer.echo(f"{name}\t{value:.6g}" if isinstance(value, float) else f"{name}\t{value}")
+        return
+    for t, value in zip(found["time"], found["risk"], strict=True):
         typer.echo(f"{t:.6g}\t{value:.6g}")
-    say(f"columns: time, risk\nfigure:  {figure}\nresults: {results}", quiet)
+    say("columns: time, risk", quiet)
+
+
+@app.command()
+def plot(
+    file: Annotated[Path, typer.Argument(help="A results file of compare, solve or simulate.")],
+    observable: Annotated[
+        str | None, typer.Option("--observable", help="Draw this observable alone, for every account that has it.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The figure; left out, beside the results.")] = None,
+) -> None:
+    """Draw the figure of a results file again, or one of its observables."""
+    prepare()
+    from dimfree.comparison.comparison import opened
+
+    found = opened(file)
+    path = out or file.with_suffix(".png")
+    typer.echo(str(found.plot(path) if observable is None else found.plot_observable(observable, path)))
 
 
 @app.command()
@@ -103,29 +155,24 @@ def show(file: ProblemFile = None, change: Overrides = None, as_json: Json = Fal
     """Say what a problem is, which descriptions apply, which refuse and why, and what each would cost."""
     problem = problem_of(file, change, None)
     prepare()
-    from dimfree.comparison.budget import duration, machine_factor
-    from dimfree.onepass.model import model
-    from dimfree.gaussian.variance.ladder import rung
-    from dimfree.onepass.problem import OnePassProblem
+    from dimfree.machine import duration, machine_factor
     from dimfree.problem import dumps
-    from dimfree.registry import descriptions
+    from dimfree.registry import candidates, setting_of
+    from dimfree.results.record import cost_of
+    from dimfree.setting import why_not
 
     rows: list[dict[str, Any]] = []
-    for name, description in descriptions().items():
-        if description.family != problem.family:
-            continue
-        refusal = description.refusal(problem)
-        row: dict[str, Any] = {"description": name, "refuses": refusal}
+    for one in candidates(problem):
+        refusal = why_not(one, problem)
+        row: dict[str, Any] = {"description": one.name, "refuses": refusal}
         if refusal is None:
-            cost = description.cost(problem)
+            cost = cost_of(one, problem)
             row |= {"steps": cost.steps, "seconds": cost.seconds * machine_factor(), "memory": cost.memory}
         rows.append(row)
+    remark = setting_of(problem).remark(problem)
     if as_json:
-        typer.echo(
-            json.dumps(
-                {"problem": problem.model_dump(mode="json"), "digest": problem.digest, "descriptions": rows}, indent=2
-            )
-        )
+        found = {"problem": problem.model_dump(mode="json"), "digest": problem.digest, "descriptions": rows}
+        typer.echo(json.dumps(found | {"remark": remark}, indent=2))
         return
     typer.echo(dumps(problem))
     for row in rows:
@@ -133,5 +180,5 @@ def show(file: ProblemFile = None, change: Overrides = None, as_json: Json = Fal
         if row["refuses"] is None:
             answer = f"about {duration(row['seconds'])}, {row['steps']:.3g} steps, {row['memory'] / 1e6:.3g} MB"
         typer.echo(f"{row['description']:<15}{answer}")
-    if isinstance(problem, OnePassProblem):
-        typer.echo(f"\nThe variance term of the ode stands on the rung {rung(model(problem))!r} (docs/accuracy.md).")
+    if remark:
+        typer.echo(f"\n{remark}")

@@ -9,42 +9,30 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dimfree.errors import RefusalError
-
 if TYPE_CHECKING:
-    from dimfree.onepass.problem import OnePassProblem
-    from dimfree.problem.problem import Problem
+    from dimfree.problem import Problem
 
 
-def problem_of(file: Path | None, change: list[str] | None, seed: int | None) -> "Problem":
+def problem_of(file: Path | None, change: list[str] | None, seed: int | None, replicas: int | None = None) -> "Problem":
     """The problem of a file (or the embedded default) with single keys changed."""
-    from dimfree.onepass.problem import OnePassProblem
-    from dimfree.problem import load
+    from dimfree.problem import Problem, load
+
+    return changed(load(file) if file else Problem(), change, seed, replicas)
+
+
+def changed(problem: "Problem", change: list[str] | None, seed: int | None, replicas: int | None = None) -> "Problem":
+    """The same with what `--set`, `--seed` and `--replicas` say."""
     from dimfree.problem.toml import parse_override, with_overrides
 
-    problem = load(file) if file else OnePassProblem()
     changes = dict(parse_override(text) for text in change or ())
-    if seed is not None:
-        changes["run.seed"] = seed
+    changes |= {key: value for key, value in (("run.seed", seed), ("run.replicas", replicas)) if value is not None}
     return with_overrides(problem, changes) if changes else problem
-
-
-def one_pass_problem(file: Path | None, change: list[str] | None, seed: int | None, asked: str) -> "Problem":
-    """The same, for questions about one-pass SGD only."""
-    from dimfree.onepass.problem import OnePassProblem
-
-    problem = problem_of(file, change, seed)
-    if not isinstance(problem, OnePassProblem):
-        raise RefusalError(
-            f"{asked} are about training on fresh samples, and this problem is training on {problem.family}."
-        )
-    return problem
 
 
 def prepare(out: Path | None = None) -> None:
     """What must happen before jax is imported: the compilation cache, and user modules beside the problem."""
     if out:
-        from dimfree.results.store import writable
+        from dimfree.files import writable
 
         writable(out)
     sys.path.insert(0, os.getcwd())
@@ -56,28 +44,35 @@ def prepare(out: Path | None = None) -> None:
 
 
 @contextmanager
-def progress_over(problem: "Problem", silent: bool) -> Iterator[Any]:
+def progress(silent: bool) -> Iterator[Any]:
     """A bar per description with the time left, on a terminal only."""
     if silent or not sys.stderr.isatty():
-        yield lambda name, reached: None
+        yield lambda title, done: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("{task.description:<14}"),
         BarColumn(),
-        TextColumn("t = {task.completed:.4g}"),
+        TaskProgressColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         tasks: dict[str, Any] = {}
 
-        def watch(name: str, reached: float) -> None:
-            if name not in tasks:
-                tasks[name] = progress.add_task(name, total=float(problem.times[-1]))
-            progress.update(tasks[name], completed=reached)
+        def watch(title: str, done: float) -> None:
+            if title not in tasks:
+                tasks[title] = bars.add_task(title, total=1.0)
+            bars.update(tasks[title], completed=done)
 
         yield watch
 

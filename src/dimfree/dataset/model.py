@@ -179,7 +179,7 @@ def multi_pass_model(
         raise ProblemError(f"there is no task {task!r}; {suggest(task, TASKS)}")
     if task == "linear-teacher" and not isinstance(loss, Square):
         raise ProblemError(
-            f"a linear teacher gives real labels, for which the {loss.name} loss has no meaning; use 'square'."
+            f"a linear teacher gives real labels, for which the {loss.name} loss has no meaning; set loss = 'square'."
         )
     if task in TEACHERS and Delta != 1.0:
         raise ProblemError(f"Delta is {Delta:g}, but inputs of a teacher are standard normal; leave Delta at 1.")

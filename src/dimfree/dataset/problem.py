@@ -4,13 +4,13 @@ docs/theory/dmft.md, section 1, in words: samples is alpha, variance Delta, lear
 tau, weight_decay lambda, overlap m_0 and the start's variance c_0.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
-from dimfree.problem.section import Section
 from dimfree.problem.problem import Problem
 from dimfree.problem.run import Run
+from dimfree.problem.section import Section
 
 
 class _DataSet(Section):
@@ -26,13 +26,19 @@ class TwoClusters(_DataSet):
 
 
 class ThreeClusters(_DataSet):
-    """A third cluster at 0 has label -1, both outer ones +1; the network says +1 where |h| exceeds `door`."""
+    """A third cluster at 0 has label -1, both outer ones +1; the network says +1 where |h| exceeds `threshold`."""
 
     kind: Literal["three-clusters"] = "three-clusters"
     samples: PositiveFloat = 3.0
     variance: PositiveFloat = 0.05
-    door: PositiveFloat = 0.7
-    middle: float = Field(default=0.5, gt=0, lt=1)  # the part of the samples in the middle cluster
+    threshold: PositiveFloat = 0.7
+    middle_fraction: float = Field(default=0.5, gt=0, lt=1)  # the part of the samples in the middle cluster
+
+    @classmethod
+    def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """`door` and `middle` are former names."""
+        former = {"door": "threshold", "middle": "middle_fraction"}
+        return {former.get(key, key): value for key, value in values.items()}
 
 
 class LinearTeacher(_DataSet):
@@ -69,7 +75,7 @@ class MultiPass(Section):
     title: ClassVar[str] = "[training]"
     kind: Literal["multi-pass"] = "multi-pass"
     learning_rate: PositiveFloat = 0.2
-    loss: str = "logistic"
+    loss: Literal["logistic", "square", "smooth-hinge", "hinge"] = "logistic"
     smoothing: PositiveFloat = 1.0  # the width over which loss = "smooth-hinge" is rounded
     batch_fraction: float = Field(default=1.0, gt=0, le=1)
     persistence: PositiveFloat | None = None
@@ -91,20 +97,30 @@ class AlignedStart(Section):
 DataSet = Annotated[
     TwoClusters | ThreeClusters | LinearTeacher | SignTeacher | PhaseRetrieval, Field(discriminator="kind")
 ]
-KINDS = ("two-clusters", "three-clusters", "linear-teacher", "sign-teacher", "phase-retrieval")
 
 
 class DataSetProblem(Problem):
     """Everything that decides what multi-pass SGD will do; `dimension` is that of the simulation."""
 
-    family: ClassVar[str] = "data set"
     time_units: ClassVar[str] = "steps * learning_rate"
     data: DataSet = TwoClusters()
     training: MultiPass = MultiPass()
     start: AlignedStart = AlignedStart()
     run: Run = Run(until=16.0, spacing="linear")
 
+    @classmethod
+    def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Labels of a linear teacher are real numbers, for which the square loss alone has a meaning."""
+        data = values.get("data")
+        real = isinstance(data, dict) and data.get("kind") == LinearTeacher.model_fields["kind"].default
+        return {"training": {"loss": "square"}} if real else {}
+
     @property
     def time_step(self) -> float:
         """The learning rate."""
         return self.training.learning_rate
+
+    @property
+    def remedy(self) -> str:
+        """A smaller step."""
+        return f"lower training.learning_rate (try {self.training.learning_rate / 4:.2g})"

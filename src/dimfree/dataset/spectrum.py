@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Complex, Float
 
+from dimfree.dataset.model import MultiPassModel
 from dimfree.errors import DivergenceError, RefusalError
 from dimfree.functions.loss import Square
-from dimfree.dataset.model import MultiPassModel
 
 _NODES = 2000
 _BISECTIONS = 60

@@ -4,7 +4,8 @@ The cost is sum Lambda + (lambda/2ab)|w|². With b = 1 this is the end of gradie
 the square loss moves around the same point.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,10 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.errors import DivergenceError, RefusalError
-from dimfree.functions.loss import Square
 from dimfree.dataset.model import MultiPassModel
 from dimfree.dataset.spectrum import resolvent
+from dimfree.dataset.words import DataSetModel, in_words
+from dimfree.description import Cost, Stationary
+from dimfree.errors import DimfreeError, DivergenceError, RefusalError
+from dimfree.functions.loss import Square
+from dimfree.problem import Problem
 
 _REACH, _PANELS, _ORDER = 10.0, 80, 20  # of the integrals over a standard normal variable
 _KEEP, _TOLERANCE, _ITERATIONS = 0.3, 1e-13, 20_000
@@ -29,6 +33,38 @@ class StaticLimit(NamedTuple):
     V: Float[Array, ""]
     train_loss: Float[Array, ""]
     generalisation_error: Float[Array, ""]
+
+
+class Static(Stationary[DataSetModel, None]):
+    """Where training with the full batch ends, as an account of its own."""
+
+    name: ClassVar[str] = "static"
+    summary: ClassVar[str] = "where full-batch training ends: the minimum of the cost in infinite dimension"
+    cites: ClassVar[tuple[str, ...]] = ("mignacco2020",)
+    models: ClassVar[type[DataSetModel]] = DataSetModel
+
+    def refuses(self, problem: Problem, model: DataSetModel) -> str | None:
+        """Mini-batches and temperature keep moving around the minimum; some minima are not known, or do not exist."""
+        if float(model.limit.b) < 1 or float(model.limit.temperature) > 0:
+            return (
+                "training ends at the minimum with the full batch and without noise only; "
+                "set training.batch_fraction = 1 and training.temperature = 0."
+            )
+        try:
+            with in_words():
+                static_limit(model.limit)
+        except DimfreeError as failure:
+            return str(failure)
+        return None
+
+    def cost(self, problem: Problem, model: DataSetModel) -> Cost:
+        """A fixed point of three numbers."""
+        return Cost(3.0, 1, 1e8)
+
+    def solve(self, model: DataSetModel) -> Mapping[str, Float[Array, ""]]:
+        """The minimum."""
+        end = static_limit(model.limit)
+        return {"risk": end.generalisation_error, "m": end.m, "norm": end.C, "train_loss": end.train_loss}
 
 
 class _State(NamedTuple):

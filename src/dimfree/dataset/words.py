@@ -1,39 +1,80 @@
-"""From the words of a data-set problem to the letters of docs/theory/dmft.md."""
+"""From the words of a data-set problem to the letters of docs/theory/dmft.md, and back where something is wrong."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, ClassVar
 
-from dimfree.functions.loss import loss
+import equinox as eqx
+from jaxtyping import Array, Key
+
 from dimfree.dataset.model import MultiPassModel, multi_pass_model
 from dimfree.dataset.problem import DataSetProblem
+from dimfree.description import Model
+from dimfree.errors import DimfreeError
+from dimfree.functions.loss import loss
+
+_WORDS = {
+    "alpha": "data.samples",
+    "Delta": "data.variance",
+    "L": "data.threshold",
+    "rho0": "data.middle_fraction",
+    "label_noise": "data.noise",
+    "kappa_L": "data.scale",
+    "eta": "training.learning_rate",
+    "lambda_": "training.weight_decay",
+    "b": "training.batch_fraction",
+    "tau": "training.persistence",
+    "temperature": "training.temperature",
+    "spherical": "training.spherical",
+    "c0": "start.variance",
+    "m0": "start.overlap",
+}
+_KEYS = {name.rstrip("_"): key for name, key in _WORDS.items()} | {"loss": "training.loss"}
+_ENGLISH = ("temperature", "spherical", "loss")  # keys only where they are given a value
+_NAMED = re.compile(
+    "|".join(rf"(?<![\w.]){name}(?= = )" if name in _ENGLISH else rf"(?<![\w.]){name}\b" for name in _KEYS)
+)
 
 
-class DataSetModel(NamedTuple):
-    """The letters, and the dimension N of simulations, which no theory sees."""
+class DataSetModel(Model):
+    """What the limit of infinite dimension sees, and the dimension N of simulations, which it does not."""
 
-    letters: MultiPassModel
-    dimension: int
+    about: ClassVar[str] = "a data set"
+    limit: MultiPassModel
+    dimension: int = eqx.field(static=True)
 
 
 @lru_cache(maxsize=256)
 def dataset_model(problem: DataSetProblem) -> DataSetModel:
     """Structure and numbers of a problem; inadmissible batches are refused with the admissible range."""
-    data, training, start = problem.data, problem.training, problem.start
-    named = {"variance": "Delta", "door": "L", "middle": "rho0", "noise": "label_noise", "scale": "kappa_L"}
-    own = {letter: getattr(data, word) for word, letter in named.items() if hasattr(data, word)}
-    letters = multi_pass_model(
-        data.kind,
-        loss(training.loss, training.smoothing),
-        alpha=data.samples,
-        eta=training.learning_rate,
-        lambda_=training.weight_decay,
-        b=training.batch_fraction,
-        tau=training.persistence,
-        rescaled=training.gradient == "mean",
-        spherical=training.spherical,
-        temperature=training.temperature,
-        c0=start.variance,
-        m0=start.overlap,
-        **own,
-    )
-    return DataSetModel(letters, problem.dimension)
+    training = problem.training
+    with in_words():
+        limit = multi_pass_model(
+            problem.data.kind,
+            loss(training.loss, training.smoothing),
+            rescaled=training.gradient == "mean",
+            **_numbers(problem),
+        )
+    return DataSetModel(limit, problem.dimension)
+
+
+def _numbers(problem: DataSetProblem) -> dict[str, Any]:
+    """By letter, what the problem says; a kind of data has some of them only."""
+    places = {letter: key.split(".") for letter, key in _WORDS.items()}
+    sections = {letter: (getattr(problem, section), word) for letter, (section, word) in places.items()}
+    return {letter: getattr(section, word) for letter, (section, word) in sections.items() if hasattr(section, word)}
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Errors of those who speak in letters, told in the keys of a problem."""
+    try:
+        yield
+    except DimfreeError as failure:
+        raise type(failure)(_NAMED.sub(lambda found: _KEYS[found[0]], str(failure))) from None
+
+
+def no_start(problem: DataSetProblem, key: Key[Array, ""], needs: frozenset[str]) -> None:
+    """A start is two numbers of the model; weights with exactly these are drawn by those who need them."""

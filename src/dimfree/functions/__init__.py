@@ -1,7 +1,6 @@
-"""Scalar functions with all that is known of them, and the model they make up."""
+"""Scalar functions with all that is known of them: activations, losses, links, schedules."""
 
 from dimfree.functions.activation import Activation, Erf, General, PiecewiseLinear, Polynomial
-from dimfree.onepass.model import Model, model, second_layer
 from dimfree.functions.named import activation
 from dimfree.functions.target import Committee, HermiteLink, Target
 
@@ -11,11 +10,8 @@ __all__ = [
     "Erf",
     "General",
     "HermiteLink",
-    "Model",
     "PiecewiseLinear",
     "Polynomial",
     "Target",
     "activation",
-    "model",
-    "second_layer",
 ]

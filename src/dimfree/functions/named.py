@@ -12,8 +12,8 @@ from numpy.polynomial import hermite_e
 
 from dimfree.errors import ProblemError
 from dimfree.functions.activation import Activation, Erf, PiecewiseLinear, Polynomial
-from dimfree.functions.understand import understand
 from dimfree.functions.ramps import RAMPS
+from dimfree.functions.understand import understand
 from dimfree.problem.activation import Hermite
 from dimfree.problem.activation import PiecewiseLinear as WrittenPiecewiseLinear
 from dimfree.problem.activation import Polynomial as WrittenPolynomial

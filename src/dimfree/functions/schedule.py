@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.onepass.sections.training import ExponentialDecay, PowerDecay, Steps
+from dimfree.problem.schedule import ExponentialDecay, PowerDecay, Steps
 
 
 class Schedule(eqx.Module):
@@ -15,6 +15,10 @@ class Schedule(eqx.Module):
     @abstractmethod
     def __call__(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
         """The factor."""
+
+    @abstractmethod
+    def elapsed(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The integral of the factor from 0 to t: the clock of what feels the learning rate only."""
 
     @property
     def jumps(self) -> tuple[float, ...]:
@@ -26,8 +30,12 @@ class Constant(Schedule):
     """No change."""
 
     def __call__(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
-        """One."""
+        """The factor."""
         return jnp.ones_like(t)
+
+    def elapsed(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Time itself."""
+        return t
 
 
 class Power(Schedule):
@@ -40,6 +48,12 @@ class Power(Schedule):
         """The factor."""
         return (1 + t / self.scale) ** (-self.exponent)
 
+    def elapsed(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
+        """With x = log(1 + t/scale) it is scale (e^((1 - exponent) x) - 1)/(1 - exponent), and scale x at exponent 1."""
+        x, rest = jnp.log1p(t / self.scale), 1 - self.exponent
+        near = jnp.abs(rest) < 1e-9
+        return self.scale * jnp.where(near, x * (1 + rest * x / 2), jnp.expm1(rest * x) / jnp.where(near, 1.0, rest))
+
 
 class Exponential(Schedule):
     """exp(-t/scale)."""
@@ -49,6 +63,10 @@ class Exponential(Schedule):
     def __call__(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
         """The factor."""
         return jnp.exp(-t / self.scale)
+
+    def elapsed(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
+        """scale (1 - e^(-t/scale))."""
+        return -self.scale * jnp.expm1(-t / self.scale)
 
 
 class Piecewise(Schedule):
@@ -62,6 +80,12 @@ class Piecewise(Schedule):
         table = jnp.concatenate([jnp.ones(1), self.factors])
         times = jnp.asarray(self.times)
         return table[jnp.searchsorted(times * (1 - 1e-12), t, side="right")]
+
+    def elapsed(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The time spent under each factor, times the factor."""
+        starts = jnp.asarray((0.0, *self.times))
+        lengths = jnp.clip(t[..., None] - starts, 0.0, jnp.append(jnp.diff(starts), jnp.inf))
+        return lengths @ jnp.concatenate([jnp.ones(1), self.factors])
 
     @property
     def jumps(self) -> tuple[float, ...]:

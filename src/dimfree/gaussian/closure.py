@@ -18,8 +18,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation, General, Polynomial
-from dimfree.onepass.model import Model
 from dimfree.functions.target import Committee, Target
+from dimfree.gaussian.learner import Learner
 from dimfree.gaussian.moments import Cross, cross_terms, second_moment
 from dimfree.gaussian.overlaps import factor
 from dimfree.gaussian.particles import Particles
@@ -57,14 +57,14 @@ class _Sums(NamedTuple):
     Bq: Float[Array, " p"]
 
 
-def dimensionless_terms(model: Model, state: Particles, self_term: bool) -> ClosureTerms:
+def dimensionless_terms(model: Learner, state: Particles, self_term: bool) -> ClosureTerms:
     """The terms at d to infinity: xi = 0 between students, and xi = 1 of a student with itself if `self_term`."""
     if uses_series(model.activation, model.units, model.width):
         return _assembled(model, state, _series_sums(model, state, self_term), _series_cross(model, state))
     return _pair_terms(model, state, self_term, jnp.zeros(1), jnp.ones(1))
 
 
-def mean_field_terms(model: Model, state: Particles, self_term: bool, nodes: int) -> ClosureTerms:
+def mean_field_terms(model: Learner, state: Particles, self_term: bool, nodes: int) -> ClosureTerms:
     """The terms at finite d: xi averaged over two independent directions orthogonal to the teacher."""
     return _pair_terms(model, state, self_term, *xi_rule(model.dimension - model.units, nodes))
 
@@ -88,14 +88,14 @@ def uses_series(sigma: Activation, k: int, p: int) -> bool:
     return p > NARROW and bool(series_degrees(sigma, k))
 
 
-def truncation(model: Model, state: Particles) -> Float[Array, ""]:
+def truncation(model: Learner, state: Particles) -> Float[Array, ""]:
     """What the full series leaves out; large when students lie in the teacher's span or are long."""
     if not uses_series(model.activation, model.units, model.width):
         return jnp.zeros(())
     return _left_out(model, state, series_degrees(model.activation, model.units))
 
 
-def _left_out(model: Model, state: Particles, degrees: tuple[int, ...]) -> Float[Array, ""]:
+def _left_out(model: Learner, state: Particles, degrees: tuple[int, ...]) -> Float[Array, ""]:
     """The size of the last terms of a series in sum_j b_j A_ij, by the inequality of Cauchy and Schwarz."""
     sigma, N, Q, top = model.activation, state.along(model.target.P), state.norms(model.target.P), degrees[-1]
     if isinstance(sigma, Polynomial) and top == sigma.degree:
@@ -105,7 +105,7 @@ def _left_out(model: Model, state: Particles, degrees: tuple[int, ...]) -> Float
     return top**2 * jnp.max(size) * jnp.mean(jnp.abs(state.a) * size)
 
 
-def _assembled(model: Model, state: Particles, sums: _Sums, cross: Cross) -> ClosureTerms:
+def _assembled(model: Learner, state: Particles, sums: _Sums, cross: Cross) -> ClosureTerms:
     """Equation (5.2) from the sums over students and the expectations against the target."""
     a, alpha = state.a, cross.curvature - sums.A
     PsiM = a[:, None] * (alpha[:, None] * state.M + cross.gradient @ model.target.P - sums.BM)
@@ -113,7 +113,7 @@ def _assembled(model: Model, state: Particles, sums: _Sums, cross: Cross) -> Clo
     return ClosureTerms(PsiM, 2 * a * (alpha * state.q - sums.Bq), cross.value - sums.kappa, 0.5 * twice_risk)
 
 
-def _pair_terms(model: Model, state: Particles, self_term: bool, xi: Array, weights: Array) -> ClosureTerms:
+def _pair_terms(model: Learner, state: Particles, self_term: bool, xi: Array, weights: Array) -> ClosureTerms:
     """All pairs of students, averaged over xi with the given rule."""
     N, s, b = state.along(model.target.P), _root(state.q), state.a / model.width
     Q = state.norms(model.target.P)
@@ -144,7 +144,7 @@ def _cross_of_units(sigma: Activation, target: Target, Q: Array, M: Array) -> Cr
     return Cross(*(x.reshape(Q.shape[0], *x.shape[2:]) for x in rows))
 
 
-def _series_cross(model: Model, state: Particles) -> Cross:
+def _series_cross(model: Learner, state: Particles) -> Cross:
     """Students against the target; for smooth functions without closed kernels by Mehler's series, which costs far less."""
     sigma, target, Q = model.activation, model.target, state.norms(model.target.P)
     smooth = isinstance(target, Committee) and not (sigma.kinks or target.activation.kinks)
@@ -168,7 +168,7 @@ def _mehler(sigma: Activation, g: Activation, q_u: Array, c: Array, q_w: Array) 
     return TwoPoint(kappa, A, B)
 
 
-def _series_sums(model: Model, state: Particles, self_term: bool) -> _Sums:
+def _series_sums(model: Learner, state: Particles, self_term: bool) -> _Sums:
     """The sums by the shortest series that leaves nothing out, which is far shorter than the full one at most times."""
     levels = series_levels(model.activation, model.units)
     too_short = [_left_out(model, state, level) > _NOTHING for level in levels[:-1]]
@@ -177,7 +177,7 @@ def _series_sums(model: Model, state: Particles, self_term: bool) -> _Sums:
     return sums
 
 
-def _level_sums(model: Model, self_term: bool, degrees: tuple[int, ...], state: Particles) -> _Sums:
+def _level_sums(model: Learner, self_term: bool, degrees: tuple[int, ...], state: Particles) -> _Sums:
     sigma, P, b = model.activation, model.target.P, state.a / model.width
     N, Q = state.along(P), state.norms(P)
     kappa, A, gradient = sums_over_units(sigma, degrees, N / jnp.sqrt(Q)[:, None], Q, b)

@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import betainc, ndtr
 from jaxtyping import Array, Float
-from scipy.linalg import eigh_tridiagonal
 from scipy.special import gammaln, poch
 
 from dimfree.errors import ProblemError
@@ -26,6 +25,7 @@ _REACH = 10.0  # standard deviations after which nothing is left
 _TINY = 1e-300
 _HALVINGS = 9  # panels shrink this often towards the point where a steep activation turns
 _PANEL = 16  # nodes in a panel
+_FINE = 512  # nodes from which Gauss rules are made
 _SCALE = 2.0  # the scale at which half of a table is used up
 
 
@@ -102,18 +102,32 @@ def chi_rule(
 
 @lru_cache(maxsize=64)
 def chi_gauss(d: float, count: int) -> tuple[Vector, Vector]:
-    """The Gauss rule of the same law, for smooth functions: few nodes, from the recurrence of its orthogonal polynomials."""
-    fine, weights = (np.asarray(x) for x in chi_rule(d, jnp.zeros(0), 512))
+    """The Gauss rule of the same law, for smooth functions: few nodes. One node at d = inf."""
     if isinf(d):
-        return fine, weights
-    before, now = np.zeros_like(fine), np.ones_like(fine) / sqrt(weights.sum())
-    diagonal, off = np.zeros(count), np.zeros(count)
-    for n in range(count):
-        diagonal[n] = np.sum(weights * fine * now**2)
-        after = (fine - diagonal[n]) * now - off[n - 1] * before
-        off[n] = np.sqrt(np.sum(weights * after**2))
-        before, now = now, after / off[n]
-    nodes, vectors = eigh_tridiagonal(diagonal, off[:-1])
+        return np.ones(1), np.ones(1)
+    with jax.ensure_compile_time_eval():  # a constant, also where it is asked for under a trace
+        nodes, weights = norm_rule(jnp.asarray(d), count)
+        return np.asarray(nodes), np.asarray(weights)
+
+
+def norm_rule(d: Float[Array, ""], count: int) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    """The same rule at a traced dimension, from the recurrence of the orthogonal polynomials of the law."""
+    t, w = gauss_legendre(_FINE)
+    low, high = jnp.maximum(0.0, 1 - _REACH / jnp.sqrt(2 * d)), 1 + _REACH / jnp.sqrt(2 * d)
+    x = low + (high - low) * t
+    # the density is largest near x = 1, where the exponent is -d/2
+    weights = w * jnp.exp((d - 1) * jnp.log(x) - 0.5 * d * (x**2 - 1))
+
+    def another(carry: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], tuple[Array, Array]]:
+        before, now, off = carry
+        middle = jnp.sum(weights * x * now**2)
+        after = (x - middle) * now - off * before
+        size = jnp.sqrt(jnp.sum(weights * after**2))
+        return (now, after / size, size), (middle, size)
+
+    start = (jnp.zeros_like(x), jnp.ones_like(x) / jnp.sqrt(jnp.sum(weights)), jnp.zeros(()))
+    _, (diagonal, off) = jax.lax.scan(another, start, length=count)
+    nodes, vectors = jnp.linalg.eigh(jnp.diag(diagonal) + jnp.diag(off[:-1], 1) + jnp.diag(off[:-1], -1))
     return nodes, vectors[0] ** 2
 
 
@@ -142,12 +156,14 @@ class RadialTable(eqx.Module):
         return value, (scaled_slope / (1 + tau / _SCALE) + scaled) / _SCALE
 
 
+@lru_cache(maxsize=16)
 def radial_table(sigma: Activation, d: float = inf, knots: int = 16384) -> RadialTable:
     """The table of an activation in d dimensions; its error is below 1e-9, or 1e-6 at d < 10, where the mean has kinks."""
     check_dimension(d)
-    v = jnp.arange(1.0 * knots) / knots
-    found = mean(sigma, _SCALE * v / (1 - v), jnp.zeros(()), d)
-    return RadialTable((1 - v) * found.value, found.by_scale * _SCALE / (1 - v) - found.value)
+    with jax.ensure_compile_time_eval():  # a constant, also where it is asked for under a trace
+        v = jnp.arange(1.0 * knots) / knots
+        found = mean(sigma, _SCALE * v / (1 - v), jnp.zeros(()), d)
+        return RadialTable((1 - v) * found.value, found.by_scale * _SCALE / (1 - v) - found.value)
 
 
 def _piecewise_linear(sigma: PiecewiseLinear, tau: Array, b: Array, d: float) -> Mean:

@@ -10,7 +10,7 @@ def normals(key: Key[Array, ""], count: int) -> Float32[Array, " count"]:
     """Standard normals in float32: the draw is what bounds SGD on vectors.
 
     The counter layout that cannot be split over devices makes two numbers per hash instead of one, and vectorises: it is
-    about four times faster on a CPU. Every draw here is of one block on one device, so nothing is lost. Numbers are made
+    about four times faster on a CPU. Every draw here is of one block on one device, so nothing is lost. Floats are made
     flat and in bulk, and given their shape inside a loop: fused into work on several axes they would cost five times more.
     """
     with jax.threefry_partitionable(False):

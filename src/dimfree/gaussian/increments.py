@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import roots_genlaguerre
 
-from dimfree.onepass.model import Model
+from dimfree.gaussian.learner import Stepper
 from dimfree.gaussian.nodes import gauss_hermite
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.points import normal_points
@@ -44,7 +44,7 @@ class Increments(NamedTuple):
     covariance: Float[Array, "D D"]
 
 
-def rule(model: Model, most: int = 50_000) -> Rule:
+def rule(model: Stepper, most: int = 50_000) -> Rule:
     """The product rule of the variance term if it has at most `most` points, else Sobol directions times exact radii.
 
     zeta² grows like a power of |x| that plain Sobol points miss: for squares they are still wrong by 20 % at 16 384 points.
@@ -64,7 +64,7 @@ def rule(model: Model, most: int = 50_000) -> Rule:
     )
 
 
-def increments(model: Model, rate: Float[Array, ""], state: Overlaps, nodes: Rule) -> Increments:
+def increments(model: Stepper, rate: Float[Array, ""], state: Overlaps, nodes: Rule) -> Increments:
     """Mean and covariance at the factor `rate` on the learning rate."""
     samples = _samples(model, state, nodes.x)
 
@@ -79,7 +79,7 @@ def increments(model: Model, rate: Float[Array, ""], state: Overlaps, nodes: Rul
 
 
 def kick(
-    model: Model,
+    model: Stepper,
     rate: Float[Array, ""],
     state: Overlaps,
     mean: Overlaps,
@@ -96,19 +96,19 @@ def kick(
     return jax.tree.map(lambda zeta, average: zeta - jnp.sum(shares) * average, total, mean)
 
 
-def pack(model: Model, state: Overlaps) -> Float[Array, " D"]:
+def pack(model: Stepper, state: Overlaps) -> Float[Array, " D"]:
     """What moves, as a vector: M, the upper triangle of Q (without its diagonal on the sphere), a if it is trained."""
     parts = [state.M.ravel(), state.Q[_triangle(model)]]
-    return jnp.concatenate([*parts, state.a] if model.trained else parts)
+    return jnp.concatenate([*parts, state.a] if model.train_a else parts)
 
 
-def unpack(model: Model, vector: Float[Array, " D"], like: Overlaps) -> Overlaps:
+def unpack(model: Stepper, vector: Float[Array, " D"], like: Overlaps) -> Overlaps:
     """The inverse of `pack`; what does not move is taken from `like`."""
     rows, columns = _triangle(model)
     sizes = [like.M.size, rows.size]
     M, upper, a = jnp.split(vector, np.cumsum(sizes))
     Q = like.Q.at[rows, columns].set(upper).at[columns, rows].set(upper)
-    return Overlaps(Q, M.reshape(like.M.shape), a if model.trained else like.a)
+    return Overlaps(Q, M.reshape(like.M.shape), a if model.train_a else like.a)
 
 
 class _Samples(NamedTuple):
@@ -117,25 +117,25 @@ class _Samples(NamedTuple):
     s: Float[Array, "N p"]  # sigma(lambda) E
 
 
-def _samples(model: Model, state: Overlaps, x: Array) -> _Samples:
+def _samples(model: Stepper, state: Overlaps, x: Array) -> _Samples:
     n, p = model.width + model.units, model.width
     u, slopes, error = fields(model, state, x[:, :n])
     error = (error + jnp.sqrt(model.Delta) * x[:, n])[:, None]
     return _Samples(u, state.a * slopes * error, model.activation(u[:, :p]) * error)
 
 
-def _total(model: Model, rate: Array, state: Overlaps, samples: _Samples, weights: Array) -> Overlaps:
+def _total(model: Stepper, rate: Array, state: Overlaps, samples: _Samples, weights: Array) -> Overlaps:
     """sum_N weights zeta."""
     p, weighted = model.width, samples.c * weights[:, None]
     linear = rate * weighted.T @ samples.u
     H, M = linear[:, :p], linear[:, p:]
     Q = H + H.T + rate**2 * model.gamma / (p * model.batch) * weighted.T @ samples.c
-    a = rate * model.eta_a * weights @ samples.s if model.trained else jnp.zeros_like(state.a)
+    a = rate * model.eta_a * weights @ samples.s if model.train_a else jnp.zeros_like(state.a)
     if not model.spherical:
         return Overlaps(Q, M, a)
     shrink = jnp.diagonal(Q) / (2 * jnp.diagonal(state.Q))
     return Overlaps(Q - (shrink[:, None] + shrink) * state.Q, M - shrink[:, None] * state.M, a)
 
 
-def _triangle(model: Model) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], ...]:
+def _triangle(model: Stepper) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], ...]:
     return np.triu_indices(model.width, k=int(model.spherical))

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation
-from dimfree.onepass.model import Model
 from dimfree.functions.target import Committee, HermiteLink, Target
+from dimfree.gaussian.learner import Learner
 from dimfree.gaussian.one_point import hermite_moments
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.ladder import TwoPoint, two_point
@@ -35,7 +35,7 @@ class Cross(NamedTuple):
     curvature: Float[Array, " p"]
 
 
-def gradient_terms(model: Model, state: Overlaps) -> GradientTerms:
+def gradient_terms(model: Learner, state: Overlaps) -> GradientTerms:
     """All terms of equation (2.1) but the variance."""
     Q, M, a, p = state.Q, state.M, state.a, model.width
     students, cross = student_kernels(model.activation, Q), cross_terms(model.activation, model.target, Q, M)
@@ -48,7 +48,7 @@ def gradient_terms(model: Model, state: Overlaps) -> GradientTerms:
     return GradientTerms(flow[:, p:], H + H.T, Psia, J, _risk(model, a, students, cross))
 
 
-def risk(model: Model, state: Overlaps) -> Float[Array, ""]:
+def risk(model: Learner, state: Overlaps) -> Float[Array, ""]:
     """R = E[(f* - f)²]/2, without the noise floor Delta/2."""
     students = student_kernels(model.activation, state.Q)
     return _risk(model, state.a, students, cross_terms(model.activation, model.target, state.Q, state.M))
@@ -84,7 +84,7 @@ def second_moment(target: Target) -> Float[Array, ""]:
             return jnp.sum(norms * target.coefficients**2)
 
 
-def _risk(model: Model, a: Array, students: TwoPoint, cross: Cross) -> Array:
+def _risk(model: Learner, a: Array, students: TwoPoint, cross: Cross) -> Array:
     b = a / model.width
     return 0.5 * (second_moment(model.target) - 2 * b @ cross.value + b @ students.kappa @ b)
 

@@ -12,26 +12,21 @@ left. What the series leaves out falls like the moments: their product is below 
 """
 
 from functools import lru_cache
-from math import inf, pi, sqrt
+from math import inf, pi
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import gammaln, xlogy
 
-from dimfree.functions.activation import Activation, Erf, PiecewiseLinear
-from dimfree.gaussian.nodes import Table, Vector
-from dimfree.gaussian.one_point import split_rule
+from dimfree.functions.activation import Activation
 from dimfree.gaussian.directions import check_dimension, mean
-from dimfree.gaussian.series import normalised_hermite, powers
+from dimfree.gaussian.even_orders import from_slopes, slopes
+from dimfree.gaussian.nodes import Table, Vector
 
 _LEAST = 1e-10  # m_j(D1) m_k(D2) below which nothing is left
 _MOST = 64  # the longest series
-_NODES = 96  # between two breaks
-_FAR = 40.0  # where nothing is left of a Gaussian density
-_TINY = 1e-300
 
 
 @lru_cache(maxsize=64)
@@ -79,59 +74,10 @@ class Polar(NamedTuple):
 def polar(
     sigma: Activation, tau1: Float[Array, "..."], tau2: Float[Array, "..."], b: Float[Array, "..."], count: int
 ) -> Polar:
-    """The first `count` even orders of neurons: with d_m = E sigma'(tau g + b) he_m(g) it is h_n = tau d_{n-1}/sqrt(n)."""
+    """The first `count` even orders of neurons, and where they stand."""
     tau1, tau2, b = jnp.broadcast_arrays(tau1, tau2, b)
     tau, phi = jnp.hypot(tau1, tau2), jnp.arctan2(tau2, tau1)
     m = np.arange(count).reshape(-1, *[1] * tau.ndim)
-    d = slopes(sigma, tau, b, 2 * count)
-    below = jnp.concatenate([jnp.zeros((1, *tau.shape)), d[1:-1:2]])
-    over_scale = below / np.sqrt(np.maximum(2 * m, 1))
-    return Polar(
-        (tau * over_scale).at[0].set(mean(sigma, tau, b).value),
-        d[::2],
-        np.sqrt(2 * m + 1) * d[1::2] + np.sqrt(2 * m) * below,
-        over_scale,
-        jnp.cos(2 * m * phi),
-        jnp.sin(2 * m * phi) * (-2 * m),
-        jnp.cos(phi),
-        jnp.sin(phi),
-    )
-
-
-def slopes(
-    sigma: Activation, tau: Float[Array, "..."], b: Float[Array, "..."], count: int
-) -> Float[Array, "count ..."]:
-    """d_0 .. d_{count-1}: closed for piecewise-linear functions and erf, else by quadrature split at the kinks."""
-    match sigma:
-        case PiecewiseLinear():
-            return _piecewise_linear_slopes(sigma, tau, b, count)
-        case Erf():
-            # sigma' is twice a Gaussian density, and its average twice that of variance 1 + tau²
-            scale = jnp.sqrt(1 + tau**2)
-            x = b / scale
-            density = sqrt(2 / pi) * jnp.exp(-0.5 * x**2) / scale
-            return powers(-tau / scale, count - 1) * normalised_hermite(x, count) * density
-        case _:
-            return _slopes_by_quadrature(sigma, tau, b, count)
-
-
-def _piecewise_linear_slopes(sigma: PiecewiseLinear, tau: Array, b: Array, count: int) -> Float[Array, "count ..."]:
-    """From E[he_m(g); g > z] = he_{m-1}(z) phi(z)/sqrt(m)."""
-    z = (jnp.asarray(sigma.kinks) - b[..., None]) / jnp.maximum(tau, _TINY)[..., None]
-    z = jnp.clip(z, -_FAR, _FAR)
-    density = jnp.asarray(sigma.bends) * jnp.exp(-0.5 * z**2) / sqrt(2 * pi)
-    root = np.sqrt(np.arange(1.0, count)).reshape(-1, *[1] * tau.ndim)
-    bent = jnp.sum(normalised_hermite(z, count - 1) * density, axis=-1) / root
-    return jnp.concatenate([mean(sigma, tau, b).by_shift[None], bent])
-
-
-def _slopes_by_quadrature(sigma: Activation, tau: Array, b: Array, count: int) -> Float[Array, "count ..."]:
-    turns = jnp.asarray([0.0, *sigma.kinks])  # smooth activations turn where their argument is zero
-    x, w = split_rule((turns - b[..., None]) / jnp.maximum(tau, _TINY)[..., None], _NODES)
-    slope = w * sigma.derivative(tau[..., None] * x + b[..., None])
-
-    def term(before: tuple[Array, Array], m: Array) -> tuple[tuple[Array, Array], Array]:
-        older, he = before
-        return (he, (x * he - jnp.sqrt(m) * older) / jnp.sqrt(m + 1)), jnp.sum(slope * he, axis=-1)
-
-    return jax.lax.scan(term, (jnp.zeros_like(x), jnp.ones_like(x)), jnp.arange(1.0 * count))[1]
+    orders = from_slopes(mean(sigma, tau, b).value, slopes(sigma, tau, b, 2 * count), tau)
+    waves = jnp.cos(2 * m * phi), jnp.sin(2 * m * phi) * (-2 * m)
+    return Polar(*orders, *waves, jnp.cos(phi), jnp.sin(phi))

@@ -1,48 +1,39 @@
 """The figure of a comparison on two Gaussians: the law of the neurons at four times, the risk, and the mean parameters."""
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import matplotlib
 import numpy as np
-import xarray as xr
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from dimfree.onepass.figure import style
-from dimfree.onepass.gaussians_problem import TwoGaussiansProblem
-from dimfree.results.store import save_figure
+from dimfree.drawing import Look, draw_account, looks, told
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import TwoGaussians
 
 if TYPE_CHECKING:
-    from dimfree.comparison.compare import Comparison
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-_SNAPSHOTS, _MARKERS = 4, 20
-_REAL = "neurons"
+_SNAPSHOTS = 4
 _TIME = "time $t$ = steps × rate / (width × dimension)"
 _LETTERS = {"r1": ("#1f78b4", "$r_1$"), "r2": ("#33a02c", "$r_2$"), "a": ("#d95f02", "$a$"), "bias": ("#6a3d9a", "$b$")}
 
 
-def draw(comparison: "Comparison", path: Path) -> Path:
+def draw_laws(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str, xr.Dataset]") -> None:
     """Histograms of the norms above; below, time: real SGD as markers, theory as lines."""
-    problem = comparison.problem
-    assert isinstance(problem, TwoGaussiansProblem)
-    accounts = {name: comparison.tree[name].to_dataset() for name in comparison.names}
-    with matplotlib.rc_context(style()):
-        figure = Figure(figsize=(11, 6.4), layout="constrained")
-        grid = figure.add_gridspec(2, _SNAPSHOTS)
-        _draw_laws([figure.add_subplot(grid[0, n]) for n in range(_SNAPSHOTS)], accounts)
-        risk, means = figure.add_subplot(grid[1, :2]), figure.add_subplot(grid[1, 2:])
-        for name, data in accounts.items():
-            _draw_curve(risk, name, data["time"].values, data["risk"].values, "black", _label(name))
-        risk.set(xlabel=_TIME, ylabel="population risk $E(y-f)^2/2$", ylim=(0, None))
-        risk.legend(frameon=False)
-        _draw_means(means, accounts)
-        figure.suptitle(_title(problem), fontsize=10)
-        save_figure(lambda temporary: figure.savefig(temporary, dpi=160), path)
-    return path
+    figure.set_size_inches(11, 6.4)
+    grid, shown = figure.add_gridspec(2, _SNAPSHOTS), looks(accounts)
+    _draw_histograms([figure.add_subplot(grid[0, n]) for n in range(_SNAPSHOTS)], accounts, shown)
+    risk, means = figure.add_subplot(grid[1, :2]), figure.add_subplot(grid[1, 2:])
+    for title, data in accounts.items():
+        draw_account(risk, shown[title], data["time"].values, data["risk"].values, told(title, data))
+    risk.set(xlabel=_TIME, ylabel="population risk $E(y-f)^2/2$", ylim=(0, None))
+    risk.legend(frameon=False)
+    _draw_means(means, accounts, shown)
+    figure.suptitle(_title(problem), fontsize=10)
 
 
-def _draw_laws(panels: list[Axes], accounts: dict[str, xr.Dataset]) -> None:
+def _draw_histograms(panels: "list[Axes]", accounts: "Mapping[str, xr.Dataset]", shown: Mapping[str, Look]) -> None:
     """Filled bars are real SGD, all replicas together; lines are the particles of the theory."""
     first = next(iter(accounts.values()))
     letters = [letter for letter in ("r1", "r2") if first[letter].values.any()]
@@ -52,7 +43,7 @@ def _draw_laws(panels: list[Axes], accounts: dict[str, xr.Dataset]) -> None:
             bins, (colour, symbol) = _bins(list(laws.values())), _LETTERS[letter]
             for name, law in laws.items():
                 density, _ = np.histogram(law, bins, density=True)
-                real, label = name == _REAL, f"{symbol}: {_label(name)}"
+                real, label = shown[name].real, f"{symbol}: {name}"
                 axes.stairs(density, bins, color=colour, label=label, fill=real, alpha=0.35 if real else 1.0, lw=1.4)
         norms = " and ".join(_LETTERS[letter][1] for letter in letters)
         axes.set(title=f"$t$ = {first['time'].values[at]:.3g}", xlabel=f"{norms} of a neuron", yticks=[])
@@ -61,26 +52,15 @@ def _draw_laws(panels: list[Axes], accounts: dict[str, xr.Dataset]) -> None:
     panels[0].margins(y=0.35)
 
 
-def _draw_means(axes: Axes, accounts: dict[str, xr.Dataset]) -> None:
+def _draw_means(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mapping[str, Look]) -> None:
     """Means over neurons of all parameters that move."""
-    for name, data in accounts.items():
+    for title, data in accounts.items():
         for letter, (colour, symbol) in _LETTERS.items():
             mean = data[letter].mean("unit").values
             if np.ptp(mean) > 0:
-                _draw_curve(axes, name, data["time"].values, mean, colour, f"{symbol}: {_label(name)}")
+                draw_account(axes, shown[title], data["time"].values, mean, f"{symbol}: {title}", colour)
     axes.set(xlabel=_TIME, ylabel="mean over neurons")
     axes.legend(frameon=False, ncols=len(accounts))
-
-
-def _draw_curve(axes: Axes, name: str, time: np.ndarray, values: np.ndarray, colour: str, label: str) -> None:
-    """Markers at the mean over replicas, with a band of all of them, or a line."""
-    mean = values.mean(axis=1)
-    if name != _REAL:
-        axes.plot(time, mean, color=colour, lw=1.4, label=label, zorder=3)
-        return
-    shown = slice(None, None, max(1, len(time) // _MARKERS))
-    axes.fill_between(time, values.min(axis=1), values.max(axis=1), color=colour, alpha=0.15, lw=0)
-    axes.plot(time[shown], mean[shown], "o", color=colour, ms=4, mfc="white", mew=1, label=label, zorder=4)
 
 
 def _bins(laws: list[np.ndarray]) -> np.ndarray:
@@ -90,14 +70,12 @@ def _bins(laws: list[np.ndarray]) -> np.ndarray:
     return np.linspace(low - room, high + room, int(np.clip(min(law.size for law in laws) ** 0.5, 8, 40)) + 1)
 
 
-def _label(name: str) -> str:
-    return "real SGD" if name == _REAL else name
-
-
-def _title(problem: TwoGaussiansProblem) -> str:
-    training, subspace = problem.training, f", signal in {problem.signal}" if problem.data.signal else ""
+def _title(problem: OnePassProblem) -> str:
+    training, data = problem.training, problem.data
+    assert isinstance(data, TwoGaussians)
+    subspace = f", signal in {problem.signal}" if problem.signal < problem.dimension else ""
     noise = f", inverse temperature {training.inverse_temperature:g}" if training.inverse_temperature else ""
     return (
-        f"two Gaussians, contrast {problem.data.contrast:g}, dimension {problem.dimension}{subspace}, "
+        f"two Gaussians, contrast {data.contrast:g}, dimension {problem.dimension}{subspace}, "
         f"width {problem.network.width}, rate {training.learning_rate:g}{noise}"
     )

@@ -1,75 +1,173 @@
-"""What a OnePassProblem becomes for the numerical rooms: static structure (one trace each) and numbers (a pytree).
+"""What a one-pass problem becomes for the numerical rooms: static structure (one trace each) and numbers (a pytree).
 
 The canonical convention (docs/theory/committee.md, section 0) is reached here: whatever the scaling of the two networks,
-f = (1/p) sum_i a_i sigma(lambda_i) and f* = (1/k) sum_r a*_r sigma*(lambda*_r) from here on.
+f = (1/p) sum_i a_i sigma(lambda_i + b_i) and f* = (1/k) sum_r a*_r sigma*(lambda*_r) from here on.
 """
 
+from abc import abstractmethod
 from functools import lru_cache
+from typing import ClassVar, TypedDict
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int
 
+from dimfree.description import Model
 from dimfree.functions.activation import Activation
 from dimfree.functions.named import activation
 from dimfree.functions.schedule import Schedule, schedule
 from dimfree.functions.target import Committee, HermiteLink, Target
+from dimfree.onepass.law import Law, TeacherLaw, TwoGaussiansLaw
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import MultiIndex
+from dimfree.onepass.sections import MultiIndex, Teacher, TwoGaussians
 from dimfree.onepass.sections.network import prefactor
 
 
-class Model(eqx.Module):
-    """Student, target and training rule in canonical letters; a pytree whose leaves are the numbers."""
+class OnePassModel(Model):
+    """Network and training rule in canonical letters; a pytree whose leaves are the numbers."""
 
-    width: int = eqx.field(static=True)
+    about: ClassVar[str] = "fresh samples"
+    width: int = eqx.field(static=True)  # p
     batch: int = eqx.field(static=True)
-    trained: bool = eqx.field(static=True)
+    train_w: bool = eqx.field(static=True)
+    train_b: bool = eqx.field(static=True)
+    train_a: bool = eqx.field(static=True)
+    offsets: bool = eqx.field(static=True)  # whether a b is not zero, or may become so
     spherical: bool = eqx.field(static=True)
+    noisy: bool = eqx.field(static=True)
+    all_scheduled: bool = eqx.field(static=True)  # decay and noise follow the schedule too
     few_dimensions: int | None = eqx.field(static=True)  # d, when so small that it is a shape in overlap space
     activation: Activation
-    target: Target
     schedule: Schedule
-    dimension: Float[Array, ""]
+    dimension: Float[Array, ""]  # d
     gamma: Float[Array, ""]
-    Delta: Float[Array, ""]
     eta_a: Float[Array, ""]
-    omega: Float[Array, ""]
+    omega: Float[Array, ""]  # decay of the first layer and of the offsets
     omega_a: Float[Array, ""]
+    temperature: Float[Array, ""]  # 1/beta
 
     @property
-    def units(self) -> int:
-        """k, the number of teacher directions."""
-        return self.target.units
+    @abstractmethod
+    def law(self) -> Law:
+        """Inputs and labels."""
 
     @property
     def time_step(self) -> Float[Array, ""]:
         """dt = gamma / (p d)."""
         return self.gamma / (self.width * self.dimension)
 
+    @property
+    def beta_eff(self) -> Float[Array, ""]:
+        """2c/v of a step with drift -c eps grad Psi and noise of variance v eps, here c = 1 (docs/theory/mean-field.md, c)."""
+        return 1 / self.temperature
+
+    def rates(
+        self, step: Int[Array, "..."], active: Bool[Array, "..."]
+    ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+        """Factors on the gradient, and on decay and noise, in this step; zero for a step that is not taken."""
+        factor = jnp.where(active, self.schedule(step * self.time_step), 0.0)
+        return factor, factor if self.all_scheduled else jnp.where(active, 1.0, 0.0)
+
+
+class TeacherModel(OnePassModel):
+    """Isotropic Gaussian inputs, labels from a function of a few directions."""
+
+    about: ClassVar[str] = "fresh samples of a teacher"
+    target: Target
+    Delta: Float[Array, ""]  # variance of the label noise
+
+    @property
+    def law(self) -> TeacherLaw:
+        """Gaussian inputs, the target's labels."""
+        return TeacherLaw(self.target, self.Delta)
+
+    @property
+    def units(self) -> int:
+        """k, the number of teacher directions."""
+        return self.target.units
+
+
+class TwoGaussiansModel(OnePassModel):
+    """Two centred Gaussians, told apart by their variance."""
+
+    about: ClassVar[str] = "fresh samples of two Gaussians"
+    size: int = eqx.field(static=True)  # d, as a shape
+    signal: int = eqx.field(static=True)  # s0
+    Delta: Float[Array, ""]  # contrast
+
+    @property
+    def law(self) -> TwoGaussiansLaw:
+        """Labels first, inputs stretched by them."""
+        return TwoGaussiansLaw(self.signal, self.Delta)
+
+
+class _Rule(TypedDict):
+    """What all models share."""
+
+    width: int
+    batch: int
+    train_w: bool
+    train_b: bool
+    train_a: bool
+    offsets: bool
+    spherical: bool
+    noisy: bool
+    all_scheduled: bool
+    few_dimensions: int | None
+    activation: Activation
+    schedule: Schedule
+    dimension: Float[Array, ""]
+    gamma: Float[Array, ""]
+    eta_a: Float[Array, ""]
+    omega: Float[Array, ""]
+    omega_a: Float[Array, ""]
+    temperature: Float[Array, ""]
+
 
 @lru_cache(maxsize=64)
-def model(problem: OnePassProblem) -> Model:
+def model(problem: OnePassProblem) -> TeacherModel | TwoGaussiansModel:
     """The model of a problem."""
+    rule, data = _rule(problem), problem.data
+    if isinstance(data, TwoGaussians):
+        return TwoGaussiansModel(
+            **rule, size=problem.dimension, signal=problem.signal, Delta=jnp.asarray(data.contrast)
+        )
+    return TeacherModel(**rule, target=_target(problem, data), Delta=jnp.asarray(data.noise))
+
+
+def teacher_model(problem: OnePassProblem) -> TeacherModel:
+    """The model of a problem with a teacher."""
+    found = model(problem)
+    assert isinstance(found, TeacherModel), f"{problem.data.kind} has no teacher"
+    return found
+
+
+def _rule(problem: OnePassProblem) -> _Rule:
     training, network = problem.training, problem.network
     blocked = block_steps(training.batch) * training.batch
     stretch = network.width * prefactor(network.scaling, network.width)  # a = stretch * (the user's second layer)
-    return Model(
+    decay_a = training.weight_decay if training.second_layer_decay == "same" else training.second_layer_decay
+    beta = training.inverse_temperature
+    return _Rule(
         width=network.width,
         batch=training.batch,
-        trained=network.second_layer == "trained",
+        train_w="first-layer" in network.trained,
+        train_b="bias" in network.trained,
+        train_a="second-layer" in network.trained,
+        offsets=network.has_offsets,
         spherical=training.spherical,
+        noisy=beta is not None,
+        all_scheduled=training.scheduled == "everything",
         few_dimensions=problem.dimension if problem.dimension < network.width + problem.data.units + blocked else None,
         activation=activation(network.activation),
-        target=_target(problem),
         schedule=schedule(training.schedule),
         dimension=jnp.asarray(float(problem.dimension)),
         gamma=jnp.asarray(training.learning_rate),
-        Delta=jnp.asarray(problem.data.noise),
         eta_a=jnp.asarray(training.second_layer_rate * stretch**2),
         omega=jnp.asarray(training.weight_decay),
-        omega_a=jnp.asarray(training.second_layer_decay),
+        omega_a=jnp.asarray(decay_a),
+        temperature=jnp.asarray(1 / beta if beta is not None else 0.0),
     )
 
 
@@ -89,8 +187,7 @@ def second_layer(problem: OnePassProblem) -> Float[Array, " p"]:
     return jnp.asarray(a * network.width * prefactor(network.scaling, network.width))
 
 
-def _target(problem: OnePassProblem) -> Target:
-    data = problem.data
+def _target(problem: OnePassProblem, data: Teacher | MultiIndex) -> Target:
     P = jnp.asarray(problem.teacher_overlap)
     if isinstance(data, MultiIndex):
         terms, coefficients = data.expansion

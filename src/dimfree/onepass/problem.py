@@ -5,37 +5,51 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import model_validator
 
-from dimfree.onepass.sections.data import Data, Teacher, check_covariance
+from dimfree.onepass.sections.data import Data, Teacher, TwoGaussians, check_covariance
 from dimfree.onepass.sections.network import TwoLayer
-from dimfree.problem.problem import Problem
 from dimfree.onepass.sections.start import GaussianStart, OverlapStart, Start
 from dimfree.onepass.sections.training import OnePass
+from dimfree.problem import Problem
 
 
-class Problem(Problem):
-    """Everything that decides what SGD will do; the default is the embedded problem of `dimfree compare`."""
+class OnePassProblem(Problem):
+    """Everything that decides what SGD on fresh samples will do; the default is the embedded problem of `dimfree compare`."""
 
-    family: ClassVar[str] = "fresh samples"
+    time_units: ClassVar[str] = "steps * learning_rate / (width * dimension)"
     data: Data = Teacher()
     network: TwoLayer = TwoLayer()
     training: OnePass = OnePass()
     start: Start = GaussianStart()
 
-    @model_validator(mode="before")
     @classmethod
-    def _default_kinds(cls, values: Any) -> Any:
-        """A section that names no kind is of the embedded problem's kind."""
-        for name in ("data", "start"):
-            if isinstance(values.get(name), dict) and "kind" not in values[name]:
-                values = {**values, name: {"kind": cls.model_fields[name].default.kind, **values[name]}}
-        return values
+    def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Two Gaussians have an embedded problem of their own; a start and a run that are given are not completed from it."""
+        data = values.get("data")
+        if not isinstance(data, dict) or data.get("kind") != TwoGaussians.model_fields["kind"].default:
+            return {}
+        return {key: value for key, value in TwoGaussians.embedded.items() if key not in {"start", "run"} & {*values}}
 
     @model_validator(mode="after")
-    def _consistent(self) -> "Problem":
+    def _consistent(self) -> "OnePassProblem":
         if self.data.units > self.dimension:
             raise ValueError(
                 f"{self.data.units} independent teacher directions do not fit into dimension {self.dimension}; "
                 "lower data.units or raise dimension."
+            )
+        if isinstance(self.data, TwoGaussians) and self.signal > self.dimension:
+            raise ValueError(
+                f"data.signal = {self.signal} coordinates do not fit into dimension {self.dimension}; "
+                "lower data.signal or raise dimension."
+            )
+        if isinstance(self.start, OverlapStart) and self.signal < self.dimension:
+            raise ValueError(
+                f"start.kind = 'overlaps' does not say where the {self.signal} coordinates of data.signal are; "
+                "choose 'gaussian', 'sphere' or 'weights'."
+            )
+        if self.training.spherical and "first-layer" not in self.network.trained:
+            raise ValueError(
+                "training.spherical = true keeps the norms of a first layer that does not learn; "
+                "put 'first-layer' into network.trained, or set training.spherical = false."
             )
         if isinstance(self.start, OverlapStart):
             self._check_overlaps(self.start)
@@ -61,6 +75,17 @@ class Problem(Problem):
         return np.eye(self.data.units) if overlap == "orthonormal" else np.array(overlap, dtype=float)
 
     @property
+    def signal(self) -> int:
+        """How many coordinates tell two Gaussians apart: all of them unless the data say otherwise."""
+        return getattr(self.data, "signal", None) or self.dimension
+
+    @property
     def time_step(self) -> float:
         """dt = learning_rate / (width * dimension), the time that one step takes."""
         return self.training.learning_rate / (self.network.width * self.dimension)
+
+    @property
+    def remedy(self) -> str:
+        """A smaller step, or weights that cannot grow."""
+        rate = self.training.learning_rate
+        return f"lower training.learning_rate (try {rate / 4:.2g}) or keep the norms with training.spherical = true"

@@ -2,31 +2,65 @@
 
 import hashlib
 import json
-from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from pydantic import PositiveInt
 
-from dimfree.problem.section import Section
 from dimfree.problem.run import Run
+from dimfree.problem.section import Section
 
 AnyProblem = TypeVar("AnyProblem", bound="Problem")
 
 
 class Problem(Section):
-    """A problem of any family; `family` says which descriptions can speak of it."""
+    """Everything that decides what SGD will do.
+
+    `Problem(...)` itself makes the problem of the setting that its data and training belong to, as reading a file does.
+    """
 
     title: ClassVar[str] = "the problem"
-    family: ClassVar[str]
-    time_units: ClassVar[str] = "steps * learning_rate / (width * dimension)"
+    time_units: ClassVar[str]
     dimension: PositiveInt = 500
     run: Run = Run()
 
+    def __new__(cls: type[AnyProblem], /, **values: Any) -> AnyProblem:
+        """The problem of a setting; which one is seen from the data and the training rule."""
+        from dimfree.registry import problem_class
+
+        chosen: Any = problem_class(values) if cls is Problem else cls
+        made: AnyProblem = super().__new__(chosen)
+        return made
+
+    def __init__(self, /, **values: Any) -> None:
+        """What is left out is that of the embedded problem, or what the kind of data says instead."""
+        given = as_tables(values)
+        own = {
+            n: written(field.default)
+            for n, field in type(self).model_fields.items()
+            if isinstance(field.default, Section)
+        }
+        meant = filled(type(self).left_out(given), own)
+        complete = filled(given, {name: meant[name] for name in meant if name in given or meant[name] != own.get(name)})
+        super().__init__(**complete)
+        forget(self, given, complete)
+
+    @classmethod
+    def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Values for keys that were left out, as nested tables, where the defaults of the sections are not meant."""
+        return {}
+
     @property
-    @abstractmethod
     def time_step(self) -> float:
-        """The time that one step takes."""
+        """The time that one step takes; every setting has its own clock."""
+        raise NotImplementedError
+
+    @property
+    def remedy(self) -> str:
+        """What to change when training blows up, as the end of a sentence."""
+        return "lower training.learning_rate"
 
     def steps(self, time: float) -> int:
         """How many steps of SGD reach this time."""
@@ -52,5 +86,56 @@ class Problem(Section):
 
     @property
     def digest(self) -> str:
-        """A content hash: equal problems have equal digests, on every machine."""
-        return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()[:16]
+        """A content hash: equal problems have equal digests, on every machine; of files the content counts, not the name."""
+        values = self.model_dump(mode="json")
+        values["files"] = [_content(path) for path in _files(self)]
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def as_tables(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Sections as tables of what was given of them."""
+    return {key: written(value) if isinstance(value, Section) else value for key, value in values.items()}
+
+
+def written(section: Section) -> dict[str, Any]:
+    """What was given of a section, without what its defaults added; kinds are always said."""
+    given = {
+        name: getattr(section, name) for name in section.model_fields_set | ({"kind"} & {*type(section).model_fields})
+    }
+    return {name: written(value) if isinstance(value, Section) else value for name, value in given.items()}
+
+
+def filled(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """Values and sections with the keys that they leave out; a section of another kind has other keys."""
+    complete = {**defaults, **values}
+    for name, table in defaults.items():
+        given = values.get(name)
+        if isinstance(table, dict) and isinstance(given, dict):
+            kinds = {one["kind"] for one in (table, given) if "kind" in one}
+            complete[name] = {**table, **given} if len(kinds) < 2 else given
+    return complete
+
+
+def forget(section: Section, given: dict[str, Any], complete: dict[str, Any]) -> None:
+    """Keys that were filled in do not count as given: another kind of data may fill them in otherwise."""
+    section.__pydantic_fields_set__.difference_update(complete.keys() - given.keys())
+    for name, value in complete.items():
+        inner, told = getattr(section, name, None), given.get(name)
+        if isinstance(inner, Section) and isinstance(value, dict) and isinstance(told, dict):
+            forget(inner, inner.spelled(told), inner.spelled(value))
+
+
+def _files(section: Section) -> Iterator[Path]:
+    for name in sorted(type(section).model_fields):
+        value = getattr(section, name)
+        if isinstance(value, Section):
+            yield from _files(value)
+        elif isinstance(value, Path):
+            yield value
+
+
+def _content(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:  # whoever needs the file will say so
+        return "unreadable"

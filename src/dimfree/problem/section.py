@@ -1,8 +1,9 @@
 """The common ground of all problem sections: frozen, closed to unknown keys, and errors in one sentence."""
 
+import re
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from dimfree.errors import ProblemError, suggest
@@ -13,6 +14,16 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
     title: ClassVar[str] = "the problem"
+
+    @classmethod
+    def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """The values given, with short and former spellings as they are written now."""
+        return values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spelled(cls, values: Any) -> Any:
+        return cls.spelled(values) if isinstance(values, dict) else values
 
     def __init__(self, /, **values: Any) -> None:
         try:
@@ -43,6 +54,9 @@ def _explain(section: type[Section], error: ErrorDetails) -> str:
             return f"{_subsection(section, place)} got kind = {tag!r}; {suggest(tag, kinds)}"
         case "union_tag_not_found":
             return f"{_subsection(section, place)} needs a value for 'kind'."
+        case "literal_error":
+            words = re.findall(r"'([^']*)'", str(error["ctx"]["expected"]))
+            return f"{section.title} got {place} = {error['input']!r}; {suggest(str(error['input']), words)}"
         case "value_error":
             return f"{section.title}: {error['ctx']['error']}"
         case _:

@@ -8,15 +8,10 @@ from typing import Any
 import tomli_w
 
 from dimfree.errors import ProblemError
-from dimfree.dataset.problem import KINDS, DataSetProblem
-from dimfree.onepass.gaussians_problem import TwoGaussiansProblem
-from dimfree.problem.problem import Problem
-from dimfree.onepass.problem import Problem
-
-AnyOfThem = Problem | DataSetProblem | TwoGaussiansProblem
+from dimfree.problem.problem import Problem, as_tables, forget, written
 
 
-def load(path: str | Path) -> AnyOfThem:
+def load(path: str | Path) -> Problem:
     """The problem written in a TOML file."""
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -29,32 +24,48 @@ def load(path: str | Path) -> AnyOfThem:
     return loads(text, name=str(path))
 
 
-def loads(text: str, name: str = "the TOML text") -> AnyOfThem:
+def loads(text: str, name: str = "the TOML text") -> Problem:
     """The problem written in TOML text."""
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as failure:
         raise ProblemError(f"{name} is not valid TOML: {failure}.") from None
-    return _class_of(values)(**values)
+    return Problem(**values)
 
 
 def dumps(problem: Problem) -> str:
     """The problem as TOML, every key spelled out."""
     values = _without_none(problem.model_dump(mode="json"))
-    return tomli_w.dumps({**values, "run": values.pop("run")})
+    run = values.pop("run")
+    return tomli_w.dumps({**values, "run": run})
 
 
 def with_overrides(problem: Problem, changes: Mapping[str, Any]) -> Any:
     """A copy in which dotted keys have new values; a section may be replaced by setting its `kind`.
 
-    Data of another family make another problem, of which only the dimension and the changed keys are kept.
+    All else stays. Only data that fill in other values for what is left out do so anew; and a kind of another setting takes
+    along what both settings know, the dimension and the run.
     """
-    kind = changes.get("data.kind")
-    other = kind is not None and _class_of({"data": {"kind": kind}}) is not type(problem)
-    values: dict[str, Any] = {"dimension": problem.dimension} if other else problem.model_dump()
+    cls, kinds, given = type(problem), _kinds(changes), written(problem)
+    chosen = _class_of(kinds) if kinds else cls
+    if chosen is not cls:
+        shared = {name: given[name] for name in Problem.model_fields if name in given}
+        return chosen(**_changed(shared, changes))
+    everything = problem.model_dump()
+    before = _kinds(everything)
+    refilled = cls.left_out(before | kinds) != cls.left_out(before)
+    given, complete = _changed(given, changes), _changed(given if refilled else everything, changes)
+    made = cls(**complete)
+    forget(made, as_tables(given), as_tables(complete))
+    return made
+
+
+def _changed(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested tables in which dotted keys have new values."""
+    changed = _copied(values)
     for key, value in changes.items():
         *sections, last = key.split(".")
-        table = values
+        table = changed
         for section in sections:
             if not isinstance(table.get(section), dict):
                 table[section] = {}
@@ -62,7 +73,11 @@ def with_overrides(problem: Problem, changes: Mapping[str, Any]) -> Any:
         if last == "kind" and table.get("kind") != value:
             table.clear()  # another kind has other keys
         table[last] = value
-    return _class_of(values)(**values)
+    return changed
+
+
+def _copied(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _copied(value) if isinstance(value, dict) else value for key, value in values.items()}
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -76,15 +91,21 @@ def parse_override(text: str) -> tuple[str, Any]:
         return key.strip(), value.strip()
 
 
-def _class_of(values: Mapping[str, Any]) -> type[AnyOfThem]:
-    data = values.get("data")
-    match data.get("kind") if isinstance(data, Mapping) else None:
-        case "two-gaussians":
-            return TwoGaussiansProblem
-        case kind if kind in KINDS:
-            return DataSetProblem
-        case _:
-            return Problem
+def _kinds(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The kinds of data and training among values: tables, sections, or dotted keys."""
+    tables = {name: as_tables(values).get(name) for name in _DECIDE}
+    nested = {name: table.get("kind") for name, table in tables.items() if isinstance(table, dict)}
+    dotted = {name: values[f"{name}.kind"] for name in _DECIDE if f"{name}.kind" in values}
+    return {name: {"kind": kind} for name, kind in (nested | dotted).items() if kind is not None}
+
+
+_DECIDE = ("data", "training")  # the sections whose kinds decide of the setting
+
+
+def _class_of(values: Mapping[str, Any]) -> type[Problem]:
+    from dimfree.registry import problem_class
+
+    return problem_class(values)
 
 
 def _without_none(value: Any) -> Any:

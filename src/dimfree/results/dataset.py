@@ -1,43 +1,62 @@
 """From observables to labelled data: the one border where arrays enter xarray."""
 
+import hashlib
+import json
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 import jax
 import numpy as np
 import xarray as xr
 
 from dimfree._version import __version__
-from dimfree.description import Description
-from dimfree.problem import dumps
-from dimfree.problem.problem import Problem
-from dimfree.results.schema import LARGEST_ARRAY, VARIABLES
+from dimfree.description import AnyDescription, Times, Values
+from dimfree.problem import Problem, dumps
+from dimfree.registry import setting_of
+from dimfree.results.schema import LARGEST_ARRAY
+from dimfree.setting import Variable
 
 
 def dataset(
     problem: Problem,
-    description: Description,
-    times: "np.ndarray[tuple[int], np.dtype[np.float64]]",
-    observables: Mapping[str, "np.ndarray[tuple[int, ...], np.dtype[np.float64]]"],
+    one: AnyDescription,
+    times: Times | None,
+    observables: Mapping[str, Values],
     spent: Mapping[str, float],
 ) -> xr.Dataset:
-    """One run of one description, with its provenance."""
-    variables = {}
-    for name, values in _summarised(observables).items():
-        variable = VARIABLES[name]
-        variables[name] = (variable.dims, values, {"units": variable.units, "long_name": variable.meaning})
-    coordinates = {"time": ("time", np.asarray(times), {"units": problem.time_units, "long_name": "time"})}
-    if any("time_" in dims for dims, *_ in variables.values()):
-        coordinates["time_"] = ("time_", *coordinates["time"][1:])
-    return xr.Dataset(variables, coordinates, provenance(problem, description) | dict(spent))
+    """One run of one description, with its provenance; without times, what a stationary account says."""
+    declared = {**setting_of(problem).variables, **one.variables}
+    data = {}
+    for name, values in _summarised(observables, declared).items():
+        variable = declared[name]
+        dims = variable.dims if times is not None else variable.dims[2:]
+        data[name] = (dims, np.asarray(values), {"units": variable.units, "long_name": variable.meaning})
+    coordinates = {}
+    if times is not None:
+        clock = (np.asarray(times), {"units": problem.time_units, "long_name": "time"})
+        copies = {dim for dims, *_ in data.values() for dim in dims if dim.rstrip("_") == "time"}
+        coordinates = {name: (name, *clock) for name in sorted({"time"} | copies)}
+    return xr.Dataset(data, coordinates, provenance(problem, one) | dict(spent))
 
 
-def provenance(problem: Problem, description: Description) -> dict[str, Any]:
-    """Everything needed to know where numbers came from (results/schema.ATTRIBUTES)."""
+def provenance(problem: Problem, one: AnyDescription) -> dict[str, str | int | float]:
+    """Everything needed to know where the numbers of a description came from (results/schema.ATTRIBUTES)."""
     return {
-        "description": description.name,
+        "description": one.name,
+        "title": one.title,
+        "real": int(one.real),
+        "scatters": int(one.scatters),
+        "settings": settings(one),
+        "identity": identity(problem, one),
+        "cites": " ".join(one.cites),
+        **origin(problem),
+    }
+
+
+def origin(problem: Problem) -> dict[str, str | int]:
+    """What all results say about where they came from."""
+    return {
         "problem": dumps(problem),
         "digest": problem.digest,
         "seed": problem.run.seed,
@@ -46,13 +65,24 @@ def provenance(problem: Problem, description: Description) -> dict[str, Any]:
         "jax_version": jax.__version__,
         "python_version": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()} {jax.default_backend()}",
-        "cites": " ".join(description.cites),
     }
 
 
-def _summarised(observables: Mapping[str, Any]) -> dict[str, Any]:
-    """Observables are stored, not paths: a Q that would not fit is kept as its diagonal."""
+def settings(one: AnyDescription) -> str:
+    """A description's own fields as JSON; what is no plain value is written by its text."""
+    return json.dumps(one.settings, sort_keys=True, default=str)
+
+
+def identity(problem: Problem, one: AnyDescription) -> str:
+    """What identifies numbers: the problem with the content of its files, the description with its fields, the version."""
+    parts = (problem.digest, one.name, settings(one), __version__)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _summarised(observables: Mapping[str, Values], declared: Mapping[str, Variable]) -> dict[str, Values]:
+    """Observables are stored, not paths: a square matrix that would not fit is kept as its diagonal, where that is declared."""
     kept = dict(observables)
-    if "Q" in kept and kept["Q"].size > LARGEST_ARRAY:
-        kept["Q_diagonal"] = np.diagonal(kept.pop("Q"), axis1=-2, axis2=-1)
+    for name, values in observables.items():
+        if values.size > LARGEST_ARRAY and f"{name}_diagonal" in declared:
+            kept[f"{name}_diagonal"] = np.diagonal(kept.pop(name), axis1=-2, axis2=-1)
     return kept

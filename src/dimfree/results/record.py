@@ -1,81 +1,84 @@
-"""The one loop that advances a description: progress, interruption and divergence are handled here and nowhere else."""
+"""The one loop that runs a description: progress, interruption and divergence are handled here and nowhere else."""
 
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from dimfree.description import Description
-from dimfree.errors import DivergenceError, RefusalError
-from dimfree.problem.problem import Problem
+from dimfree.description import AnyDescription, Ask, Cost, Model, Piece, Stationary, Times
+from dimfree.errors import DivergenceError, ProblemError, RefusalError
+from dimfree.problem import Problem
+from dimfree.registry import setting_of
 from dimfree.results.dataset import dataset
+from dimfree.setting import model_of, speaking, why_not
 
-Watcher = Callable[[float], None]  # is told the time reached
-_Observables = dict[str, "np.ndarray[tuple[int, ...], np.dtype[np.float64]]"]
-
-
-class Chunk(NamedTuple):
-    """Observables at the next few times."""
-
-    times: "np.ndarray[tuple[int], np.dtype[np.float64]]"
-    observables: _Observables
+Watcher = Callable[[float], None]  # is told the share of the work that is done
+_AXES = {"time": 0, "replica": 1}
 
 
 def record(
-    problem: Problem, description: Description, start: Any, key: jax.Array, watch: Watcher = lambda reached: None
+    problem: Problem, one: AnyDescription, start: object, key: jax.Array, watch: Watcher = lambda done: None
 ) -> xr.Dataset:
     """Run one description over the times of the problem and label what it observed."""
-    refusal = description.refusal(problem)
+    refusal = why_not(one, problem)
     if refusal:
-        raise RefusalError(f"{description.name} refuses: {refusal}")
+        raise RefusalError(f"{one.title} refuses: {refusal}")
     wall, cpu = time.perf_counter(), time.process_time()
-    chunks = []
-    for chunk in chunks_of(problem, description, start, key):
-        chunks.append(chunk)
-        watch(float(chunk.times[-1]))
-    observables = {
-        name: np.concatenate([chunk.observables[name] for chunk in chunks]) for name in chunks[0].observables
-    }
+    asked, pieces = Ask(problem.times, problem.run.replicas, key), list[Piece]()
+    for piece in speaking(one).account(model_of(problem), start, asked):
+        _check(problem, one, _times_of(piece, pieces, asked.times), piece)
+        pieces.append(piece)
+        watch(piece.done)
+    axis = _AXES[pieces[0].along]
+    names = pieces[0].observables
+    joined = {name: np.concatenate([piece.observables[name] for piece in pieces], axis=axis) for name in names}
     spent = {"wall_seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
-    return dataset(problem, description, np.concatenate([chunk.times for chunk in chunks]), observables, spent)
+    return dataset(problem, one, asked.times, joined, spent)
 
 
-def chunks_of(problem: Problem, description: Description, start: Any, key: jax.Array) -> Iterator[Chunk]:
-    """Advance chunk by chunk; every chunk has the same shape, so there is one compilation."""
-    m, times = description.model(problem), problem.times
-    size = min(description.chunk, len(times))
-    replicas = problem.run.replicas if description.stochastic else 1
-    state = description.begin(m, start, replicas, key)
-    for first in range(0, len(times), size):
-        asked = times[first : first + size]
-        padded = np.pad(asked, (0, size - len(asked)), mode="edge")
-        advance = _compiled if description.compiled else _advance
-        state, observed = advance(description, m, state, jnp.asarray(padded))
-        observables = {name: np.asarray(values)[: len(asked)] for name, values in observed.items()}
-        _check(description, m, state, asked, observables)
-        yield Chunk(asked, observables)
+def record_end(problem: Problem, one: Stationary[Model, object]) -> xr.Dataset:
+    """What a stationary account says, without the times that it does not have."""
+    refusal = why_not(one, problem)
+    if refusal:
+        raise RefusalError(f"{one.title} refuses: {refusal}")
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = {name: np.asarray(values) for name, values in one.solve(model_of(problem)).items()}
+    spent = {"wall_seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
+    return dataset(problem, one, None, found, spent)
 
 
-def _advance(description: Description, m: Any, state: Any, times: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
-    state, overlaps = description.advance(m, state, times)
-    observed: dict[str, jax.Array] = description.observe(m, overlaps)
-    return state, observed
+def cost_of(one: AnyDescription, problem: Problem) -> Cost:
+    """What a description that does not refuse would take."""
+    return speaking(one).cost(problem, model_of(problem))
 
 
-_compiled = eqx.filter_jit(_advance)
+def shared_start(problem: Problem, chosen: tuple[AnyDescription, ...], key: jax.Array) -> object:
+    """One start that has what all of them need."""
+    needs = frozenset[str]().union(*(one.needs for one in chosen))
+    return setting_of(problem).start_of(problem, key, needs)
 
 
-def _check(description: Description, m: Any, state: Any, times: Any, observables: _Observables) -> None:
+def _times_of(piece: Piece, before: list[Piece], times: Times) -> Times:
+    if piece.along == "replica":
+        return times
+    first = sum(_length(earlier) for earlier in before)
+    return times[first : first + _length(piece)]
+
+
+def _length(piece: Piece) -> int:
+    return len(next(iter(piece.observables.values())))
+
+
+def _check(problem: Problem, one: AnyDescription, times: Times, piece: Piece) -> None:
     """Divergence is an answer, with a time and a suggestion, not a curve of NaN."""
-    failure = description.failure(m, state)
-    if failure:
-        raise DivergenceError(failure)
-    finite = np.stack([np.isfinite(values).reshape(len(times), -1).all(axis=1) for values in observables.values()])
-    bad = ~finite.all(axis=0)
-    if bad.any():
-        raise DivergenceError(description.divergence(m, float(times[np.argmax(bad)])))
+    unknown = piece.observables.keys() - setting_of(problem).variables.keys() - one.variables.keys()
+    if unknown:
+        raise ProblemError(
+            f"{one.title} observes {sorted(unknown)[0]!r}, which nobody declared; add it to the description's variables."
+        )
+    finite = [np.isfinite(values).reshape(len(times), -1).all(axis=1) for values in piece.observables.values()]
+    lost = ~np.stack(finite).all(axis=0)
+    if lost.any():
+        raise DivergenceError(f"{one.title} diverges before t = {times[np.argmax(lost)]:.3g}; {problem.remedy}.")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from dimfree.dataset.model import MultiPassModel
 
 
-class Numbers(NamedTuple):
+class Floats(NamedTuple):
     """The numbers of a model, as Python floats."""
 
     alpha: float
@@ -23,6 +23,6 @@ class Numbers(NamedTuple):
     leave: float
 
     @classmethod
-    def of(cls, model: MultiPassModel) -> "Numbers":
+    def of(cls, model: MultiPassModel) -> "Floats":
         """Read them off once; every use of a jax scalar costs more than the step it is for."""
         return cls(**{name: float(getattr(model, name)) for name in cls._fields})

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64
 
-from dimfree.dataset.dmft.numbers import Numbers
+from dimfree.dataset.dmft.floats import Floats
 
 
 class Kernels(NamedTuple):
@@ -16,7 +16,7 @@ class Kernels(NamedTuple):
     noise: Float64[np.ndarray, "*e n n"]  # M_C
 
 
-def kernels(n: Numbers, K: Float64[np.ndarray, "*e n n"], M: Float64[np.ndarray, "*e n n"]) -> Kernels:
+def kernels(n: Floats, K: Float64[np.ndarray, "*e n n"], M: Float64[np.ndarray, "*e n n"]) -> Kernels:
     """From the response K and the correlation M of the force at all steps."""
     strength = n.alpha * n.Delta
     return Kernels(

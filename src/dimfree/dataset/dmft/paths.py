@@ -1,7 +1,7 @@
 """Path DMFT of multi-pass SGD for any loss: forward stepping in Volterra form (docs/theory/dmft.md, sections 2 and 3).
 
-P paths of one sample's pre-activation h are advanced together with the weights that they imply (dmft_weights) and, where
-asked, with the responses (dmft_response). Weights cost O(P T²) in time and O(P T) in memory and need the force alone;
+P paths of one sample's pre-activation h are advanced together with the weights that they imply (weights.py) and, where
+asked, with the responses (response.py). Weights cost O(P T²) in time and O(P T) in memory and need the force alone;
 responses cost O(P T³) and O(P T²), need the curvature of the loss, and make error bars a few times smaller.
 
 Paths of one ensemble share their fluctuations, so error bars come from independent ensembles only.
@@ -15,13 +15,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float64, Key
 from threadpoolctl import threadpool_limits
 
-from dimfree.errors import DivergenceError, ProblemError
-from dimfree.machine import refuse_above_memory
-from dimfree.dataset.model import MultiPassModel
 from dimfree.dataset.dmft.basis import Basis
-from dimfree.dataset.dmft.numbers import Numbers
+from dimfree.dataset.dmft.floats import Floats
 from dimfree.dataset.dmft.response import BAND, Response
 from dimfree.dataset.dmft.weights import Weights
+from dimfree.dataset.model import MultiPassModel
+from dimfree.errors import DivergenceError, ProblemError
+from dimfree.machine import refuse_above_memory
 
 
 class PathDMFT(NamedTuple):
@@ -62,6 +62,20 @@ def solve_paths(
     responses: bool = True,
 ) -> PathDMFT:
     """Step all ensembles forward, one after another."""
+    solved = [solve_ensemble(model, steps, key, paths, ensembles, responses, number) for number in range(ensembles)]
+    return PathDMFT(**{name: _stacked([getattr(one, name) for one in solved]) for name in PathDMFT._fields})
+
+
+def solve_ensemble(
+    model: MultiPassModel,
+    steps: int,
+    key: Key[Array, ""],
+    paths: int,
+    ensembles: int,
+    responses: bool,
+    number: int,
+) -> PathDMFT:
+    """Step one of the ensembles forward; the first axis of the result has one entry."""
     if ensembles < 2:
         raise ProblemError(f"{ensembles} ensembles give no error bar; use at least 2, better 4.")
     if paths < fewest_paths(steps):
@@ -72,10 +86,11 @@ def solve_paths(
     if responses:
         way_out += ", or leave out the responses"
     refuse_above_memory(needed, f"the DMFT of {steps} steps with {paths} paths", way_out)
-    seeds = np.asarray(jax.random.key_data(jax.random.split(key, ensembles)))
+    seed = np.asarray(jax.random.key_data(jax.random.split(key, ensembles)))[number]
     with threadpool_limits(1):  # threads wait for each other longer than these products take
-        solved = [_Ensemble(model, steps + 1, paths, np.random.default_rng(seed), responses).solve() for seed in seeds]
-    return PathDMFT(**{name: _stacked([one[name] for one in solved]) for name in PathDMFT._fields})
+        found = _Ensemble(model, steps + 1, paths, np.random.default_rng(seed), responses).solve()
+    alone: dict[str, Any] = {name: None if values is None else values[None] for name, values in found.items()}
+    return PathDMFT(**alone)
 
 
 class _Ensemble:
@@ -84,7 +99,7 @@ class _Ensemble:
     def __init__(
         self, model: MultiPassModel, times: int, paths: int, rng: np.random.Generator, responses: bool
     ) -> None:
-        self.model, self.times, self.rng, self.n = model, times, rng, Numbers.of(model)
+        self.model, self.times, self.rng, self.n = model, times, rng, Floats.of(model)
         basis = Basis(3 * times + 4 if self.n.temperature else 2 * times + 4, paths)
         zeta = basis.row(basis.normal(rng))
         self.weights = Weights(self.n, model.spherical, times, basis, rng)
@@ -162,7 +177,7 @@ def _curvature(model: MultiPassModel, y: Float[Array, " P"], h: Float[Array, " P
 
 
 def _stacked(ensembles: list[Any]) -> Any:
-    return None if ensembles[0] is None else np.stack(ensembles)
+    return None if ensembles[0] is None else np.concatenate(ensembles)
 
 
 def _rounded(expected: float, rng: np.random.Generator) -> int:

@@ -8,7 +8,7 @@ needs, would triple the work.
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from dimfree.dataset.dmft.numbers import Numbers
+from dimfree.dataset.dmft.floats import Floats
 
 BAND = 16  # columns s of the derivative process stored together; only rows from the first of them on are kept
 
@@ -16,7 +16,7 @@ BAND = 16  # columns s of the derivative process stored together; only rows from
 class Response:
     """R, K and f'(r) D(r,s) of every path: float32, in bands of columns s that keep rows r >= s only."""
 
-    def __init__(self, n: Numbers, times: int, paths: int) -> None:
+    def __init__(self, n: Floats, times: int, paths: int) -> None:
         self.n, self.times, self.paths = n, times, paths
         self.R, self.K = np.zeros((2, times, times))
         self.bands: list[Float32[np.ndarray, "rows columns P"]] = []

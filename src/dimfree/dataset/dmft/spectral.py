@@ -1,6 +1,6 @@
 """Full-batch and vanilla SGD with the square loss from the spectrum of the data (docs/theory/dmft.md, section 4.3).
 
-A second route to the two-cluster trajectories of `dmft_square`: contour integrals of resolvents for the mean, a Volterra
+A second route to the two-cluster trajectories of `square`: contour integrals of resolvents for the mean, a Volterra
 equation for the noise of the batches. It shares no equation with the closure.
 """
 
@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Complex, Float
 
-from dimfree.errors import RefusalError
 from dimfree.dataset.model import MultiPassModel
 from dimfree.dataset.spectrum import require_vanilla, resolvent, top
+from dimfree.errors import RefusalError
 
 _TIGHT = 1.1  # radius of the contour over that of the spectrum: a loose one costs digits
 

@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Float64
 from threadpoolctl import threadpool_limits
 
+from dimfree.dataset.dmft.floats import Floats
+from dimfree.dataset.model import MultiPassModel
 from dimfree.errors import RefusalError
 from dimfree.functions.loss import Square
-from dimfree.dataset.model import MultiPassModel
-from dimfree.dataset.dmft.numbers import Numbers
 
 
 class SquareSolution(NamedTuple):
@@ -60,7 +60,7 @@ class _Rows:
     """All averages up to the current time; C and C12 are those orthogonal to v."""
 
     def __init__(self, model: MultiPassModel, times: int) -> None:
-        self.model, self.n = model, Numbers.of(model)
+        self.model, self.n = model, Floats.of(model)
         self.p11 = np.asarray(model.p11(jnp.arange(times)))
         self.m, self.rho, self.d, self.train_loss = np.zeros((4, times))
         self.R, self.C, self.C12, self.K, self.M, self.M12 = np.zeros((6, times, times))  # M: lower triangle

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from dimfree.dataset.dmft.basis import Basis
-from dimfree.dataset.dmft.numbers import Numbers
+from dimfree.dataset.dmft.floats import Floats
 
 _DROP = 1e-10  # forces whose new part is smaller, relative to their size, are a combination of earlier ones
 
@@ -17,7 +17,7 @@ _DROP = 1e-10  # forces whose new part is smaller, relative to their size, are a
 class Weights:
     """m(t), A(t,.) and the coordinates L(t,.) of the force at times 0, 1, ..."""
 
-    def __init__(self, n: Numbers, spherical: bool, times: int, basis: Basis, rng: np.random.Generator) -> None:
+    def __init__(self, n: Floats, spherical: bool, times: int, basis: Basis, rng: np.random.Generator) -> None:
         most = times + 1 + (times if n.temperature else 0)
         self.n, self.spherical, self.basis, self.rng = n, spherical, basis, rng
         self.m: Float64[np.ndarray, " n"] = np.zeros(times)

@@ -16,10 +16,10 @@ import numpy as np
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Bool, Float, Float32, Int, Key
 
-from dimfree.errors import DivergenceError, ProblemError
-from dimfree.machine import refuse_above_memory
 from dimfree.dataset.model import MultiPassModel
+from dimfree.errors import DivergenceError, ProblemError
 from dimfree.gaussian.draws import normals
+from dimfree.machine import refuse_above_memory
 
 
 class DatasetRuns(NamedTuple):
@@ -59,7 +59,7 @@ class _State(NamedTuple):
     t: Int[Array, ""]
 
 
-class _Seen(NamedTuple):
+class _Observed(NamedTuple):
     """Observables of all runs; C and `moved` compare each run with the first one."""
 
     m: Float[np.ndarray, "seed k time"]
@@ -71,10 +71,10 @@ class _Seen(NamedTuple):
 
 
 def simulate_dataset(
-    model: MultiPassModel, dimension: int, steps: Sequence[int], key: Key[Array, ""], seeds: int
+    model: MultiPassModel, dimension: int, steps: Sequence[int], key: Key[Array, ""], seeds: int, first: int = 0
 ) -> DatasetRuns:
-    """Independent runs, each with its own data, start and batches."""
-    seen = _run(model, dimension, steps, key, seeds, Columns((0,), jnp.zeros(1, int), jnp.zeros(())))
+    """Independent runs number `first` and following, each with its own data, start and batches."""
+    seen = _run(model, dimension, steps, key, seeds, Columns((0,), jnp.zeros(1, int), jnp.zeros(())), first)
     return DatasetRuns(*(getattr(seen, name)[:, 0] for name in DatasetRuns._fields))
 
 
@@ -113,8 +113,14 @@ def dataset_memory(model: MultiPassModel, dimension: int, times: int, seeds: int
 
 
 def _run(
-    model: MultiPassModel, dimension: int, steps: Sequence[int], key: Key[Array, ""], seeds: int, columns: Columns
-) -> _Seen:
+    model: MultiPassModel,
+    dimension: int,
+    steps: Sequence[int],
+    key: Key[Array, ""],
+    seeds: int,
+    columns: Columns,
+    first: int = 0,
+) -> _Observed:
     """Every seed in turn; numbers of seed i depend on the key and on i alone."""
     gaps, samples = np.diff(np.asarray(steps, dtype=int), prepend=0), round(float(model.alpha) * dimension)
     if not len(gaps) or gaps[0] < 0 or np.any(gaps[1:] <= 0):
@@ -126,17 +132,17 @@ def _run(
     needed = dataset_memory(model, dimension, len(gaps), seeds, len(columns.chain))
     refuse_above_memory(needed, f"a data set in dimension {dimension}", "lower dimension, alpha or the number of steps")
     seen = []
-    for seed in range(seeds):
+    for seed in range(first, first + seeds):
         data_key, steps_key = seed_keys(key, seed)
         drawn = dataset_normals(data_key, samples, dimension)
         # fetched at once: seeds in flight together would hold their data together
         seen.append(jax.device_get(_one_seed(model, dimension, drawn, jnp.asarray(gaps), steps_key, columns)))
         _check_finite(seen[-1], steps, float(model.eta))
-    return _Seen(*(np.stack(values) for values in zip(*seen, strict=True)))
+    return _Observed(*(np.stack(values) for values in zip(*seen, strict=True)))
 
 
 def _check_finite(observables: tuple[Float[np.ndarray, "..."], ...], steps: Sequence[int], eta: float) -> None:
-    lost = ~np.isfinite(observables[_Seen._fields.index("train_loss")]).all(axis=0)
+    lost = ~np.isfinite(observables[_Observed._fields.index("train_loss")]).all(axis=0)
     if lost.any():
         raise DivergenceError(
             f"multi-pass SGD diverges before step {steps[int(np.argmax(lost))]} with eta = {eta:g}; "
@@ -164,7 +170,7 @@ def _one_seed(
     steps_key: Key[Array, ""],
     columns: Columns,
 ) -> tuple[Float[Array, "..."], ...]:
-    """Observables in the order of `_Seen`."""
+    """Observables in the order of `_Observed`."""
     data = dataset(model, N, drawn)
     W = jnp.broadcast_to(data.w, (len(columns.chain), N))
     s = jnp.zeros((max(columns.chain) + 1, len(data.y)), bool)

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from dimfree.functions.activation import Activation, Erf, PiecewiseLinear, Polynomial
 from dimfree.gaussian.arcsine import arcsine
 from dimfree.gaussian.one_point import hermite_moments
-from dimfree.gaussian.two_point.linear import piecewise_linear
+from dimfree.gaussian.two_point.linear import hinges, piecewise_linear
 from dimfree.gaussian.two_point.quadrature import smooth, split
 
 
@@ -37,7 +37,7 @@ def two_point(
         case (Polynomial(), _) | (_, Polynomial()):
             return _series(sigma, g, q_u, c, q_w)
         case PiecewiseLinear(), PiecewiseLinear():
-            return TwoPoint(*piecewise_linear(sigma, g, q_u, c, q_w))
+            return TwoPoint(*piecewise_linear(hinges(sigma), hinges(g), q_u, c, q_w))
         case _ if sigma.kinks or g.kinks:
             return TwoPoint(*split(sigma, g, q_u, c, q_w))
         case _:

@@ -4,7 +4,9 @@ For hinges (u-a)_+ and (w-b)_+ only B = P(u > a, w > b) is not elementary; A and
 """
 
 from math import pi, sqrt
+from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Float
@@ -13,10 +15,30 @@ from dimfree.functions.activation import PiecewiseLinear
 from dimfree.gaussian.arcsine import arcsine
 from dimfree.gaussian.nodes import gauss_legendre
 
+Number = float | Float[Array, "..."]
+
+
+class Hinges(NamedTuple):
+    """constant + slope x + sum_j bends[j] (x - kinks[j])_+, with numbers of any shape that fits the arguments."""
+
+    constant: Number
+    slope: float
+    kinks: tuple[Number, ...]
+    bends: tuple[float, ...]
+
+
+def hinges(sigma: PiecewiseLinear, shift: Float[Array, "..."] | None = None) -> Hinges:
+    """sigma(x), or sigma(x + shift)."""
+    if shift is None:
+        return Hinges(sigma.constant, sigma.slope, sigma.kinks, sigma.bends)
+    return Hinges(
+        sigma.constant + sigma.slope * shift, sigma.slope, tuple(kink - shift for kink in sigma.kinks), sigma.bends
+    )
+
 
 def piecewise_linear(
-    sigma: PiecewiseLinear,
-    g: PiecewiseLinear,
+    sigma: Hinges,
+    g: Hinges,
     q_u: Float[Array, "..."],
     c: Float[Array, "..."],
     q_w: Float[Array, "..."],
@@ -41,7 +63,7 @@ def piecewise_linear(
     return kappa, A, B
 
 
-def _hinge(a: float, q: Array) -> tuple[Array, Array, Array]:
+def _hinge(a: Number, q: Array) -> tuple[Array, Array, Array]:
     """E[(u-a)_+], P(u > a) and the density of u at a."""
     scale = jnp.sqrt(q)
     above = ndtr(-a / scale)
@@ -49,8 +71,8 @@ def _hinge(a: float, q: Array) -> tuple[Array, Array, Array]:
     return q * density - a * above, above, density
 
 
-def _two_hinges(a: float, b: float, q_u: Array, c: Array, q_w: Array) -> tuple[Array, Array, Array]:
-    both = _both_above(a, b, q_u, c, q_w)
+def _two_hinges(a: Number, b: Number, q_u: Array, c: Array, q_w: Array) -> tuple[Array, Array, Array]:
+    both = both_above(a, b, q_u, c, q_w)
     density_a, density_b = _hinge(a, q_u)[2], _hinge(b, q_w)[2]
     hinge_given_a, w_above_given_a = _conditional_hinge(b, c / q_u * a, q_w - c**2 / q_u, q_w)
     _, u_above_given_b = _conditional_hinge(a, c / q_w * b, q_u - c**2 / q_w, q_u)
@@ -60,7 +82,7 @@ def _two_hinges(a: float, b: float, q_u: Array, c: Array, q_w: Array) -> tuple[A
     return kappa, A, both
 
 
-def _conditional_hinge(b: float, mean: Array, variance: Array, whole: Array) -> tuple[Array, Array]:
+def _conditional_hinge(b: Number, mean: Array, variance: Array, whole: Array) -> tuple[Array, Array]:
     """E[(w-b)_+] and P(w > b) for w ~ N(mean, variance), what is left of a `whole` variance after conditioning.
 
     Nothing left but rounding counts as zero, with half the mass above an equal mean.
@@ -73,18 +95,30 @@ def _conditional_hinge(b: float, mean: Array, variance: Array, whole: Array) -> 
     return jnp.where(positive, spread, jnp.maximum(mean - b, 0.0)), jnp.where(positive, ndtr(z), step)
 
 
-def _both_above(a: float, b: float, q_u: Array, c: Array, q_w: Array) -> Array:
-    """P(u > a, w > b), by integrating over the correlation angle."""
+def both_above(a: Number, b: Number, q_u: Array, c: Array, q_w: Array) -> Array:
+    """P(u > a, w > b), by integrating over the correlation angle.
+
+    With phi the angle that is missing to a full correlation, levels that differ by x make a layer of width x at phi = 0: nodes
+    are equidistant enough in v of phi = x sinh v to see it, however nearly u and w are the same (1e-12).
+    """
     rho = c / jnp.sqrt(q_u * q_w)
     aligned = 1 - jnp.abs(rho) < 1e-15  # u and w are the same: the angle is fixed, and so its gradient vanishes
     angle = jnp.where(aligned, jnp.copysign(pi / 2, rho), arcsine(jnp.where(aligned, 0.0, rho)))
-    if a == b == 0.0:
+    if isinstance(a, float) and a == b == 0.0:
         return 0.25 + angle / (2 * pi)
-    h, k = a / jnp.sqrt(q_u), b / jnp.sqrt(q_w)
-    t, w = gauss_legendre(64)
-    theta = angle[..., None] * t
-    opposite = 2 * jnp.sin((pi / 2 - theta) / 2) ** 2  # 1 - sin(theta), without cancellation
-    h, k = h[..., None], k[..., None]
-    exponent = (h - k) ** 2 / (opposite * (2 - opposite)) + 2 * h * k / (2 - opposite)
-    integral = angle * jnp.sum(w * jnp.exp(-0.5 * exponent), axis=-1) / (2 * pi)
-    return ndtr(-h[..., 0]) * ndtr(-k[..., 0]) + integral
+    sign = jnp.where(rho < 0, -1.0, 1.0)
+    h, k = a / jnp.sqrt(q_u), sign * b / jnp.sqrt(q_w)
+    layer = jax.lax.stop_gradient(jnp.maximum(jnp.abs(h - k), 1e-12))
+    first, last = _arcsinh((pi / 2 - jnp.abs(angle)) / layer), _arcsinh(pi / 2 / layer)
+    t, weights = gauss_legendre(64)
+    grown = jnp.exp(first[..., None] + (last - first)[..., None] * t)  # e^v
+    sinh, cosh = (grown - 1 / grown) / 2, (grown + 1 / grown) / 2
+    half = jnp.sin(layer[..., None] * sinh / 2) ** 2  # sin²(phi/2): all else follows from it
+    exponent = ((h - k)[..., None] ** 2 / (4 * half) + (h * k)[..., None]) / (1 - half)
+    integral = sign * layer * (last - first) * jnp.sum(weights * cosh * jnp.exp(-0.5 * exponent), axis=-1) / (2 * pi)
+    return ndtr(-h) * ndtr(-sign * k) + integral
+
+
+def _arcsinh(x: Array) -> Array:
+    """For x >= 0, to rounding: the library's compiles slowly."""
+    return jnp.log1p(x + x**2 / (1 + jnp.sqrt(1 + x**2)))

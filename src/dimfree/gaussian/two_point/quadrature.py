@@ -11,19 +11,19 @@ from dimfree.gaussian.nodes import trapezoid
 from dimfree.gaussian.one_point import split_rule
 
 _Triple = tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]
-_RADIUS = 8.6  # exp(-8.6²/2) is below the rounding error
+RADIUS = 8.6  # exp(-8.6²/2) is below the rounding error
 _ERF_STEP = 1 / 3  # erf is entire: a coarse trapezoid is exact to rounding
-_NODES = 48  # Gauss-Legendre nodes between two kinks
-_BATCH = 64  # pairs evaluated together; bounds the memory at any width
+NODES = 48  # Gauss-Legendre nodes between two kinks
+BATCH = 64  # pairs evaluated together; bounds the memory at any width
 
 
 def smooth(sigma: Activation, g: Activation, q_u: Array, c: Array, q_w: Array) -> _Triple:
     """kappa, A, B of two smooth functions by the product trapezoidal rule (docs/theory/committee.md, section 3.2)."""
-    points, point_weights = trapezoid(min(_step(sigma), _step(g)), 2, _RADIUS)
+    points, point_weights = trapezoid(min(quadrature_step(sigma), quadrature_step(g)), 2, RADIUS)
     x, y, weights = jnp.asarray(points[:, 0]), jnp.asarray(points[:, 1]), jnp.asarray(point_weights)
 
     def pair(q_u: Array, c: Array, q_w: Array) -> _Triple:
-        scale, slope, rest = _conditional(q_u, c, q_w)
+        scale, slope, rest = conditional(q_u, c, q_w)
         u, w = scale * x, slope * x + rest * y
         g_w = weights * g(w)
         return (
@@ -42,15 +42,15 @@ def split(sigma: Activation, g: Activation, q_u: Array, c: Array, q_w: Array) ->
     """
 
     def pair(q_u: Array, c: Array, q_w: Array) -> _Triple:
-        scale, slope, rest = _conditional(q_u, c, q_w)
+        scale, slope, rest = conditional(q_u, c, q_w)
         safe_slope = jnp.where(jnp.abs(slope) > 1e-3, slope, 1e-3)
         layer = 8 * rest / safe_slope  # within this distance of a kink of g its average over y is not yet straight
-        outer = [b / scale for b in _near(sigma)]
-        outer += [b / safe_slope + side * layer for b in _near(g) for side in (-1, 0, 1)]
-        x, weight_x = split_rule(jnp.stack(outer), _NODES)
+        outer = [b / scale for b in near(sigma)]
+        outer += [b / safe_slope + side * layer for b in near(g) for side in (-1, 0, 1)]
+        x, weight_x = split_rule(jnp.stack(outer), NODES)
         safe_rest = jnp.where(rest > 1e-9, rest, 1.0)
-        inner = [jnp.where(rest > 1e-9, (b - slope * x) / safe_rest, 0.0) for b in _near(g)]
-        y, weight_y = split_rule(jnp.stack(inner or [jnp.zeros_like(x)], axis=-1), _NODES)
+        inner = [jnp.where(rest > 1e-9, (b - slope * x) / safe_rest, 0.0) for b in near(g)]
+        y, weight_y = split_rule(jnp.stack(inner or [jnp.zeros_like(x)], axis=-1), NODES)
         u, w = scale * x, slope * x[:, None] + rest * y
         g_w = weight_x * jnp.sum(weight_y * g(w), axis=-1)
         slope_g = weight_x * jnp.sum(weight_y * g.derivative(w), axis=-1)
@@ -63,12 +63,12 @@ def split(sigma: Activation, g: Activation, q_u: Array, c: Array, q_w: Array) ->
 
 def _over_pairs(pair: Callable[[Array, Array, Array], _Triple], q_u: Array, c: Array, q_w: Array) -> _Triple:
     flat = tuple(jnp.ravel(x) for x in (q_u, c, q_w))
-    results = jax.lax.map(lambda args: pair(*args), flat, batch_size=min(_BATCH, flat[0].shape[0]))
+    results = jax.lax.map(lambda args: pair(*args), flat, batch_size=min(BATCH, flat[0].shape[0]))
     kappa, A, B = (jnp.reshape(result, jnp.shape(c)) for result in results)
     return kappa, A, B
 
 
-def _conditional(q_u: Array, c: Array, q_w: Array) -> _Triple:
+def conditional(q_u: Array, c: Array, q_w: Array) -> _Triple:
     """u = scale x, w = slope x + rest y; the square root has gradient 0 where w is a function of u."""
     scale = jnp.sqrt(q_u)
     slope = c / scale
@@ -77,10 +77,11 @@ def _conditional(q_u: Array, c: Array, q_w: Array) -> _Triple:
     return scale, slope, jnp.where(free, jnp.sqrt(jnp.where(free, variance, 1.0)), 0.0)
 
 
-def _near(f: Activation) -> tuple[float, ...]:
+def near(f: Activation) -> tuple[float, ...]:
     """Kinks that carry weight; a function with many far kinks is not worth splitting there."""
     return tuple(sorted(sorted(f.kinks, key=abs)[:8]))
 
 
-def _step(f: Activation) -> float:
+def quadrature_step(f: Activation) -> float:
+    """The step of the trapezoidal rule that a smooth function needs."""
     return f.step if isinstance(f, General) else _ERF_STEP if isinstance(f, Erf) else 1 / 8

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation, Erf, General, PiecewiseLinear, Polynomial
-from dimfree.onepass.model import Model
 from dimfree.functions.target import Committee
+from dimfree.gaussian.learner import Learner
 from dimfree.gaussian.moments import risk, student_kernels
 from dimfree.gaussian.nodes import Table, Vector, gauss_hermite, trapezoid
 from dimfree.gaussian.overlaps import Overlaps, factor
@@ -32,9 +32,9 @@ _TRAPEZOID_STEP = {
 _TRAPEZOID_RADIUS = {1: 8.6, 2: 8.6, 3: 7.6, 4: 6.6}
 
 
-def variance(model: Model, state: Overlaps) -> Float[Array, "p p"]:
+def variance(model: Learner, state: Overlaps) -> Float[Array, "p p"]:
     """Psi^Var by the most exact rung that applies."""
-    match rung(model):
+    match variance_method(model):
         case "erf":
             return variance_erf(state.covariance(model.target.P), _weights(model, state), state.a, model.Delta)
         case "square":
@@ -47,8 +47,8 @@ def variance(model: Model, state: Overlaps) -> Float[Array, "p p"]:
             return _sampled(model, state, scramble=0)
 
 
-def rung(model: Model) -> str:
-    """Which rung of the ladder the variance term of this model stands on."""
+def variance_method(model: Learner) -> str:
+    """By which method of the ladder the variance term of this model is computed."""
     sigma, target, n = model.activation, model.target, model.width + model.units
     g = target.activation if isinstance(target, Committee) else None
     match sigma, g:
@@ -63,9 +63,9 @@ def rung(model: Model) -> str:
     return "product" if len(product_rule(model)[1]) else "sampled"
 
 
-def variance_error(model: Model, state: Overlaps) -> Float[Array, ""]:
+def variance_error(model: Learner, state: Overlaps) -> Float[Array, ""]:
     """The relative error of the variance term (Frobenius norm), from independent scramblings; zero on exact rungs."""
-    which = rung(model)
+    which = variance_method(model)
     if which == "erf" and model.width > widest_exact():
         return variance_erf_wide_error(state.covariance(model.target.P), _weights(model, state), state.a, model.Delta)
     if which != "sampled":
@@ -75,15 +75,15 @@ def variance_error(model: Model, state: Overlaps) -> Float[Array, ""]:
     return spread / jnp.sqrt(jnp.sum(jnp.mean(estimates, axis=0) ** 2))
 
 
-def variance_points(model: Model) -> int:
+def variance_points(model: Learner) -> int:
     """How many points one evaluation averages over; zero for closed forms."""
-    return {"product": len(product_rule(model)[1]), "sampled": 2 * _POINTS}.get(rung(model), 0)
+    return {"product": len(product_rule(model)[1]), "sampled": 2 * _POINTS}.get(variance_method(model), 0)
 
 
-def variance_seconds(model: Model) -> float:
+def variance_seconds(model: Learner) -> float:
     """Roughly what one evaluation costs, for predictions of cost."""
     p, n = model.width, model.width + model.units
-    match rung(model):
+    match variance_method(model):
         case "erf":
             return min(1.5e-9 * (p * n) ** 2, 2e-7 * _POINTS * n / 10)
         case "square":
@@ -96,7 +96,7 @@ def variance_seconds(model: Model) -> float:
             return 2e-8 * n * variance_points(model)
 
 
-def _weights(model: Model, state: Overlaps) -> Float[Array, " n"]:
+def _weights(model: Learner, state: Overlaps) -> Float[Array, " n"]:
     """v = (-a/p, a*/k), so that E_0 = sum_l v_l g_l(u_l)."""
     assert isinstance(model.target, Committee)
     return jnp.concatenate([-state.a / model.width, model.target.second_layer / model.units])
@@ -112,7 +112,7 @@ def _square(Omega: Array, v: Array, a: Array, Delta: Array) -> Array:
     return 4 * jnp.outer(a, a) * bracket[:p, :p]
 
 
-def product_rule(model: Model, power: int = 2) -> tuple[Table, Vector]:
+def product_rule(model: Learner, power: int = 2) -> tuple[Table, Vector]:
     """Nodes over all p + k directions for averages of products of `power` terms sigma' E, or none if they are too many.
 
     Gauss-Hermite if all is polynomial (exact), trapezoid if all is smooth.
@@ -130,13 +130,13 @@ def _degree(f: Activation) -> int | None:
     return f.degree if isinstance(f, Polynomial) else None
 
 
-def _target_degree(model: Model) -> int | None:
+def _target_degree(model: Learner) -> int | None:
     if isinstance(model.target, Committee):
         return _degree(model.target.activation)
     return max(sum(term) for term in model.target.terms)
 
 
-def _smooth(model: Model) -> bool:
+def _smooth(model: Learner) -> bool:
     functions = [model.activation]
     if isinstance(model.target, Committee):
         functions.append(model.target.activation)
@@ -144,7 +144,7 @@ def _smooth(model: Model) -> bool:
 
 
 def fields(
-    model: Model, state: Overlaps, x: Float[Array, "N n"]
+    model: Learner, state: Overlaps, x: Float[Array, "N n"]
 ) -> tuple[Float[Array, "N n"], Float[Array, "N p"], Float[Array, " N"]]:
     """The preactivations u = A x, sigma'(lambda) and E_0 at standard normal points x."""
     n, p = model.width + model.units, model.width
@@ -153,12 +153,12 @@ def fields(
     return u, model.activation.derivative(u[:, :p]), error
 
 
-def _average(model: Model, state: Overlaps, x: Array, w: Array) -> Array:
+def _average(model: Learner, state: Overlaps, x: Array, w: Array) -> Array:
     _, slopes, error = fields(model, state, x)
     return jnp.outer(state.a, state.a) * ((slopes * (w * (error**2 + model.Delta))[:, None]).T @ slopes)
 
 
-def _sampled(model: Model, state: Overlaps, scramble: int) -> Array:
+def _sampled(model: Learner, state: Overlaps, scramble: int) -> Array:
     """Points and their mirror images, with the exact E[sigma' sigma'] and E[E_0²] as control variates."""
     half = jnp.asarray(normal_points(model.width + model.units, _POINTS, scramble))
     _, slopes, error = fields(model, state, jnp.concatenate([half, -half]))

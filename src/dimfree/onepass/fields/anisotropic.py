@@ -4,7 +4,7 @@ Covariances diag((1 + y Delta)² I_s0, I_{d - s0}), neurons a sigma(<w, x> + b),
 norm of the rest. With a = 1 and b = 0 kept fixed it is the law of (r1, r2). A network of random directions is a function of the
 norms of the two parts of x, here the sum of its parts along products of orthogonal polynomials of these norms. They are exact
 at every d up to the length of the series; at d = inf only the constant is left, a Gaussian average of variance
-tau_y² = (1 + y Delta)² r1² + r2². A schedule of the step acts through the clock of `fixed_step` only.
+tau_y² = (1 + y Delta)² r1² + r2². A schedule of the step is a clock only.
 """
 
 from math import inf

@@ -3,28 +3,27 @@
 PDE: a cloud that carries the law rho_t of a neuron. ND: the neurons of a network as test particles, which feel rho_t and do not
 act on it. PD: the neurons in their own field, gradient flow on the population risk. GD: explicit Euler of PD with step eps.
 Conventions are the canonical ones: time and eps = gamma/(p d) are the sheet's, weights are sqrt(d) times the sheet's, and the
-risk is half of the sheet's. The rho_0 is a Gaussian, and the second layer is one number for all neurons.
+risk is half of the sheet's. The rho_0 is a Gaussian, and the second layer stays as it is.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.onepass.model import Model
 from dimfree.gaussian.closure import xi_rule
+from dimfree.gaussian.directions import norm_rule
 from dimfree.gaussian.moments import cross_terms, gradient_terms, second_moment
 from dimfree.gaussian.nodes import gauss_hermite
 from dimfree.gaussian.overlaps import Overlaps, factor
-from dimfree.gaussian.directions import chi_gauss
-from dimfree.gaussian.two_point.ladder import two_point
+from dimfree.gaussian.two_point.ladder import two_point, two_point_seconds
 from dimfree.onepass.fields.field import Descent, Field, solve
+from dimfree.onepass.model import TeacherModel
 
 _ALONG, _REST = 16, 5  # points of the cloud in each teacher direction, and in the norm of the rest
-_ANGLES = 10  # nodes for the angle between the parts of two neurons that are orthogonal to the teacher
+ANGLES = 10  # nodes for the angle between the parts of two neurons that are orthogonal to the teacher
 
 
 class Neurons(eqx.Module):
@@ -41,30 +40,38 @@ class Cloud(NamedTuple):
     weights: Float[Array, " c"]
 
 
-def gaussian_cloud(P: Float[Any, "k k"], d: int, scale: float) -> Cloud:
+def gaussian_cloud(
+    P: Float[Any, "k k"],
+    d: float | Float[Array, ""],
+    scale: float | Float[Array, ""],
+    along: int = _ALONG,
+    rest: int = _REST,
+) -> Cloud:
     """rho_0 of weights with standard deviation `scale`: normal along the teacher, chi with d - k degrees of freedom across."""
-    k = len(P)
-    z, z_weights = gauss_hermite(_ALONG, k)
-    x, x_weights = chi_gauss(float(d - k), _REST)
-    M = scale / np.sqrt(d) * z @ np.asarray(factor(jnp.asarray(P), k)).T
-    r = scale * np.sqrt((d - k) / d) * x
-    points = Neurons(jnp.asarray(np.repeat(M, len(r), axis=0)), jnp.asarray(np.tile(r, len(M))))
-    return Cloud(points, jnp.asarray(np.outer(z_weights, x_weights).ravel()))
+    k, d = len(P), jnp.asarray(d, dtype=float)
+    z, z_weights = gauss_hermite(along, k)
+    x, x_weights = norm_rule(d - k, rest)
+    M = scale / jnp.sqrt(d) * z @ factor(jnp.asarray(P), k).T
+    r = scale * jnp.sqrt((d - k) / d) * x
+    points = Neurons(jnp.repeat(M, rest, axis=0), jnp.tile(r, len(M)))
+    return Cloud(points, jnp.outer(z_weights, x_weights).ravel())
 
 
 class CloudField(Field):
-    """-grad Psi(theta; rho_t) for neurons of which the first are the cloud, and the risk R(rho_t)."""
+    """-grad Psi(theta; rho_t) for neurons of which the first are the cloud, and half of the risk R(rho_t)."""
 
-    model: Model
+    canonical: ClassVar[float] = 1.0
+    model: TeacherModel
     weights: Float[Array, " c"]
-    a: Float[Array, ""]
+    a: Float[Array, ""] | Float[Array, " n"]  # of all neurons, or of each
     inverse: Float[Array, "k k"]  # P^-1
     angles: tuple[Float[Array, " x"], Float[Array, " x"]]  # a rule for the angle between two orthogonal parts
 
     def terms(self, particles: Neurons) -> tuple[Neurons, Float[Array, ""]]:
         """Velocities; the risk is that of the cloud."""
         sigma, target, c = self.model.activation, self.model.target, self.weights.size
-        M, r, b = particles.M, particles.r, self.a * self.weights
+        M, r, a = particles.M, particles.r, jnp.broadcast_to(self.a, particles.r.shape)
+        b = a[:c] * self.weights
         C, free = M @ self.inverse @ M[:c].T, jnp.outer(r, r[:c])
         Q = jnp.sum(M @ self.inverse * M, axis=1) + r**2
 
@@ -78,13 +85,26 @@ class CloudField(Field):
         alpha = cross.curvature - A
         dM = alpha[:, None] * M + cross.gradient @ target.P - BM
         twice = second_moment(target) - b @ (2 * cross.value - kappa)[:c]
-        return Neurons(self.a * dM, self.a * (alpha * r - Br)), 0.5 * twice
+        return Neurons(a[:, None] * dM, a * (alpha * r - Br)), 0.5 * twice
+
+    def squares(self, particles: Neurons) -> Neurons:
+        """Those along the teacher add up to M P^-1 M."""
+        return Neurons(particles.M @ self.inverse * particles.M, particles.r**2)
+
+
+def cloud_field(
+    model: TeacherModel, weights: Float[Array, " c"], a: Float[Array, ""] | Float[Array, " n"]
+) -> CloudField:
+    """The field of a cloud with these weights at the dimension of the model."""
+    angles = xi_rule(model.dimension - model.units, ANGLES)
+    return CloudField(model, weights, a, _inverse(model.target.P), angles)
 
 
 class NetworkField(Field):
     """-grad of the population risk in the weights, times p d: by Stein's lemma a combination of the weights, J [W; W*]."""
 
-    model: Model
+    canonical: ClassVar[float] = 1.0
+    model: TeacherModel
     second_layer: Float[Array, " p"]
     teachers: Float[Array, "k d"]
 
@@ -100,12 +120,17 @@ class NetworkField(Field):
 
 
 def nonlinear_dynamics(
-    model: Model, cloud: Cloud, a: Float[Array, ""], tests: Neurons, times: Float[Array, " t"], step: float
+    model: TeacherModel, cloud: Cloud, a: Float[Array, ""], tests: Neurons, times: Float[Array, " t"], step: float
 ) -> Descent:
     """PDE and ND together, on one grid of time steps: the first particles of the result are the cloud."""
-    angles = xi_rule(model.dimension - model.units, _ANGLES)
-    field = CloudField(model, cloud.weights, a, _inverse(model.target.P), angles)
+    field = cloud_field(model, cloud.weights, a)
     return solve(field, jax.tree.map(lambda x, y: jnp.concatenate([x, y]), cloud.points, tests), times, step)
+
+
+def cloud_seconds(model: TeacherModel, cloud: Cloud, tests: int) -> float:
+    """What one evaluation of the field takes, for the cloud and so many test particles."""
+    size = cloud.weights.size
+    return (size + tests) * size * ANGLES * two_point_seconds(model.activation)
 
 
 def particle_dynamics(

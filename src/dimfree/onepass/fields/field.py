@@ -1,34 +1,43 @@
 """Particles that flow down a risk, with fixed steps: where they stick to a corner of the risk, adaptive steps would chatter.
 
 docs/theory/mean-field.md, sections a and b. The risk must fall along the flow; the largest rise in one step is kept in the state.
+Everything is pure: a flow that is advanced in two pieces is the flow that is advanced in one, and gradients pass through.
 """
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 import equinox as eqx
+import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float
-
-from dimfree.functions.schedule import Schedule
-from dimfree.gaussian.nodes import gauss_legendre
+from jaxtyping import Array, Bool, Float, Int
 
 _ROUNDING = 1e-8  # relative rise of the risk in one step that is no alarm
-_PANEL = 64  # nodes between two times, for the integral of a schedule
+_CHECKPOINTS = 32  # states kept between two times for a gradient; the others are computed again
+_SHARES, _WEIGHTS = (0.0, 0.5, 0.5, 1.0), (1.0, 2.0, 2.0, 1.0)  # of the four stages of Runge and Kutta
+Carry = TypeVar("Carry")
 
 
 class Field(eqx.Module):
     """The velocity of each particle in the company of all, in the time of section 0 (particles' = -grad Psi)."""
 
+    canonical: ClassVar[float] = (
+        0.5  # what its risk is to be multiplied with to be E(y - f)²/2; here it is R = E(y - f)²
+    )
+
     @abstractmethod
     def terms(self, particles: Any) -> tuple[Any, Float[Array, ""]]:
-        """The velocities and the risk R."""
+        """The velocities and the risk."""
 
     def projected(self, particles: Any) -> Any:
         """The nearest particles that are allowed."""
         return particles
+
+    def squares(self, particles: Any) -> Any:
+        """Numbers of the shape of the particles that add up to |theta|² for each of them, kind by kind."""
+        return jax.tree.map(jnp.square, particles)
 
 
 class Descent(eqx.Module):
@@ -55,8 +64,7 @@ def advance(field: Field, flow: Descent, times: Float[Array, " t"], step: Float[
     """The flow at the last of `times`, and at each of them: classical Runge-Kutta with steps of at most `step`."""
 
     def to_next(flow: Descent, time: Array) -> tuple[Descent, Descent]:
-        count = jnp.ceil((time - flow.time) / step - 1e-9).astype(int)
-        h = (time - flow.time) / jnp.maximum(count, 1)
+        count, h = equal_steps(time - flow.time, step)
 
         def one(_: Array, carry: tuple[Any, Array, Array]) -> tuple[Any, Array, Array]:
             particles, before, rise = carry
@@ -64,7 +72,7 @@ def advance(field: Field, flow: Descent, times: Float[Array, " t"], step: Float[
             return particles, risk, jnp.maximum(rise, risk - before)
 
         # the risk of a step is that of its beginning, so the first comparison is of a state with itself
-        particles, before, rise = jax.lax.fori_loop(0, count, one, (flow.particles, flow.risk, flow.rise))
+        particles, before, rise = repeated(one, count, (flow.particles, flow.risk, flow.rise))
         risk = field.terms(particles)[1]
         now = Descent(particles, time, risk, jnp.maximum(rise, risk - before))
         return now, now
@@ -77,24 +85,33 @@ def solve(field: Field, particles: Any, times: Float[Array, " t"], step: float =
     return advance(field, begin(field, particles), times, jnp.asarray(step))[1]
 
 
-def clock(schedule: Schedule, times: Float[Any, " t"]) -> Float[Array, " t"]:
-    """The time of the flow under a schedule: int_0^t of its factor; particles only feel this clock (section b)."""
-    asked = np.asarray(times, dtype=float)
-    edges = np.unique(np.concatenate([[0.0], asked, [jump for jump in schedule.jumps if jump < asked.max()]]))
-    x, w = gauss_legendre(_PANEL)
-    factors = schedule(jnp.asarray(edges[:-1, None] + np.diff(edges)[:, None] * x))
-    passed = np.concatenate([[0.0], np.cumsum(np.diff(edges) * (np.asarray(factors) @ w))])
-    return jnp.asarray(passed[np.searchsorted(edges, asked)])
+def equal_steps(length: Float[Array, ""], longest: Float[Array, ""]) -> tuple[Int[Array, ""], Float[Array, ""]]:
+    """How many equal steps of at most `longest` make up a length, and how long they are."""
+    count = jnp.ceil(length / longest - 1e-9).astype(int)
+    return count, length / jnp.maximum(count, 1)
+
+
+def repeated(step: Callable[[Int[Array, ""], Carry], Carry], count: Int[Array, ""], carry: Carry) -> Carry:
+    """`count` steps, a number that is known at run time only, in a loop that also runs backwards for gradients."""
+    going = lambda now: now[0] < count  # noqa: E731
+    one = lambda now: (now[0] + 1, step(*now))  # noqa: E731
+    start = (jnp.zeros((), int), carry)
+    done: tuple[Array, Carry] = eqxi.while_loop(going, one, start, kind="checkpointed", checkpoints=_CHECKPOINTS)
+    return done[1]
 
 
 def _runge_kutta(field: Field, particles: Any, h: Float[Array, ""]) -> tuple[Any, Float[Array, ""]]:
-    """The particles after a step, and the risk before it."""
+    """The particles after a step, and the risk before it; the four stages are one program."""
 
     def moved(size: Array, velocity: Any) -> Any:
         return field.projected(jax.tree.map(lambda x, v: x + size * v, particles, velocity))
 
-    one, risk = field.terms(particles)
-    two, _ = field.terms(moved(h / 2, one))
-    three, _ = field.terms(moved(h / 2, two))
-    four, _ = field.terms(moved(h, three))
-    return moved(h, jax.tree.map(lambda a, b, c, d: (a + 2 * b + 2 * c + d) / 6, one, two, three, four)), risk
+    def stage(carry: tuple[Any, Any], at: tuple[Array, Array]) -> tuple[tuple[Any, Any], Array]:
+        velocity, total = carry
+        share, weight = at
+        velocity, risk = field.terms(moved(share * h, velocity))
+        return (velocity, jax.tree.map(lambda t, v: t + weight * v, total, velocity)), risk
+
+    still = jax.tree.map(jnp.zeros_like, particles)
+    (_, total), risks = jax.lax.scan(stage, (still, still), (jnp.asarray(_SHARES), jnp.asarray(_WEIGHTS)))
+    return moved(h, jax.tree.map(lambda t: t / 6, total)), risks[0]

@@ -1,7 +1,7 @@
 """The density of r on cells: an independent check of the particles, and what density plots are made of.
 
 docs/theory/mean-field.md, section b: d_t rho-bar = d_r(rho-bar psi'), upwind flux at the faces, no flux at the two ends. The
-scheme is of first order and smears; the particles of `theory.radial` are the reference.
+scheme is of first order and smears; the particles of `radial` are the reference.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.stats import chi2
+from scipy.special import chdtr
 
 from dimfree.errors import ProblemError
 from dimfree.gaussian.directions import check_dimension
@@ -20,7 +20,7 @@ from dimfree.onepass.fields.radial import RadialField
 _COURANT = 0.5  # the share of a cell that the fastest mass may cross in a step
 
 
-class CellFlow(eqx.Module):
+class CellLaw(eqx.Module):
     """The mass in each cell at a time, and its risk."""
 
     mass: Float[Array, "*t n"]
@@ -38,14 +38,14 @@ def cells(r_max: float, count: int) -> Float[Array, " e"]:
 def chi_mass(kappa: float, d: float, edges: Float[Any, " e"]) -> Float[Array, " n"]:
     """The mass of the start w ~ N(0, kappa²/d I) in each cell."""
     check_dimension(d)
-    cumulative = chi2.cdf(d * (np.asarray(edges) / kappa) ** 2, d)
+    cumulative = chdtr(d, d * (np.asarray(edges) / kappa) ** 2)
     return jnp.asarray(np.diff(cumulative) / cumulative[-1])
 
 
 @eqx.filter_jit
 def solve_density(
     field: RadialField, edges: Float[Array, " e"], mass: Float[Array, " n"], times: Float[Array, " t"]
-) -> CellFlow:
+) -> CellLaw:
     """The masses at `times`; the time step follows the fastest mass."""
     centres, width = 0.5 * (edges[1:] + edges[:-1]), edges[1] - edges[0]
     value, slope = field.features(centres)[0], field.features(edges[1:-1])[1]
@@ -59,8 +59,8 @@ def solve_density(
         change = -jnp.diff(flux, prepend=0.0, append=0.0) * step / width
         return mass + change, jnp.where(time + step < until, time + step, until)
 
-    def to_next(carry: tuple[Array, Array], until: Array) -> tuple[tuple[Array, Array], CellFlow]:
+    def to_next(carry: tuple[Array, Array], until: Array) -> tuple[tuple[Array, Array], CellLaw]:
         mass, time = jax.lax.while_loop(lambda now: now[1] < until, lambda now: stepped(now, until), carry)
-        return (mass, time), CellFlow(mass, time, field.risk(mass @ value))
+        return (mass, time), CellLaw(mass, time, field.risk(mass @ value))
 
     return jax.lax.scan(to_next, (mass, jnp.zeros(())), times)[1]

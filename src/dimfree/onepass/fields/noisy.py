@@ -1,35 +1,28 @@
-"""Noise and weight decay: the law of r at temperature 1/beta (docs/theory/mean-field.md, section c).
+"""Noise and weight decay: the law of r at temperature 1/beta, on cells (docs/theory/mean-field.md, section c).
 
 d_t rho = div(rho grad Psi_lambda) + (1/beta) Lap rho with Psi_lambda = Psi + lambda |theta|²/2. The volume factor of the radial
 coordinate is r^(d-1): the law of r is stationary when proportional to r^(d-1) exp(-beta psi_lambda(r)). What falls is
 F = R/2 + (lambda/2) int |theta|² drho + (1/beta) int rho log rho, strictly convex, so there is one stationary law.
 """
 
-from math import isinf, log, pi
+from math import log, pi
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 from scipy.special import gammaln
 
 from dimfree.errors import ProblemError
-from dimfree.onepass.fields.finite_volume import CellFlow
+from dimfree.onepass.fields.finite_volume import CellLaw
 from dimfree.onepass.fields.global_minimum import global_minimum
+from dimfree.onepass.fields.langevin import Bath, bath
 from dimfree.onepass.fields.radial import RadialField
 
 _ITERATIONS, _ACCURACY = 200, 1e-12
 _SHRINKS = 0.5 ** np.arange(24)  # shares of a Newton step that are tried
-
-
-class Bath(eqx.Module):
-    """The dimension of a neuron, the inverse temperature beta and the decay lambda, with beta as defined above."""
-
-    d: float = eqx.field(static=True)
-    beta: Float[Array, ""]
-    decay: Float[Array, ""]
 
 
 class Gibbs(NamedTuple):
@@ -41,10 +34,10 @@ class Gibbs(NamedTuple):
     residual: Float[Array, ""]
 
 
-class NoisyFlow(NamedTuple):
+class NoisyLaw(NamedTuple):
     """A law on cells along a run, and the free energy, which falls."""
 
-    cells: CellFlow
+    cells: CellLaw
     free_energy: Float[Array, " t"]
 
 
@@ -61,17 +54,6 @@ def effective_beta(drift: float, variance: float) -> float:
     if not (drift > 0 and variance > 0):
         raise ProblemError(f"drift {drift:g} and variance {variance:g} of a step were given; both must be positive.")
     return 2 * drift / variance
-
-
-def bath(d: float, beta: float, decay: float = 0.0) -> Bath:
-    """The numbers of a noisy run, checked."""
-    if not (d >= 2 and not isinf(d)):
-        raise ProblemError(f"the dimension is {d:g}; the volume factor r^(d-1) needs a finite d of at least 2.")
-    if not beta > 0:
-        raise ProblemError(f"beta is {beta:g}; the inverse temperature must be positive.")
-    if not decay >= 0:
-        raise ProblemError(f"the decay lambda is {decay:g}; it must not be negative.")
-    return Bath(float(d), jnp.asarray(float(beta)), jnp.asarray(float(decay)))
 
 
 def free_energy(field: RadialField, bath: Bath, edges: Float[Array, " e"], mass: Float[Array, " n"]) -> Array:
@@ -127,7 +109,7 @@ def noisy_density(
     mass: Float[Array, " n"],
     times: Float[Array, " t"],
     step: Float[Array, ""],
-) -> NoisyFlow:
+) -> NoisyLaw:
     """The law on cells at `times`: implicit steps whose fluxes vanish exactly at the Gibbs law (Scharfetter and Gummel)."""
     centres, volume = _volumes(bath, edges)
     value, width = field.features(centres)[0], edges[1] - edges[0]
@@ -145,42 +127,10 @@ def noisy_density(
         count = jnp.ceil((time - before) / step - 1e-9).astype(int)
         h = (time - before) / jnp.maximum(count, 1)
         mass = jax.lax.fori_loop(0, count, lambda _, m: stepped(m, h), mass)
-        now = CellFlow(mass, time, field.risk(mass @ value))
+        now = CellLaw(mass, time, field.risk(mass @ value))
         return (mass, time), (now, free_energy(field, bath, edges, mass))
 
-    return NoisyFlow(*jax.lax.scan(to_next, (mass, jnp.zeros(())), times)[1])
-
-
-@eqx.filter_jit
-def langevin(
-    field: RadialField,
-    bath: Bath,
-    r: Float[Array, " n"],
-    times: Float[Array, " t"],
-    step: Float[Array, ""],
-    key: Key[Array, ""],
-) -> tuple[Float[Array, "t n"], Float[Array, " t"]]:
-    """Norms and risk of mean-field Langevin particles at `times`.
-
-    A step adds noise along the neuron and in the d - 1 directions across it; the norm of the sum has the drift (d-1)/(beta r) of
-    the reduced equation without its singularity at r = 0.
-    """
-
-    def stepped(r: Array, h: Array, key: Array) -> Array:
-        along, across = jax.random.split(key)
-        pushed = r + h * (field.terms(r)[0] - bath.decay * r)
-        pushed = pushed + jnp.sqrt(2 * h / bath.beta) * jax.random.normal(along, r.shape)
-        return jnp.sqrt(pushed**2 + 2 * h / bath.beta * jax.random.chisquare(across, bath.d - 1, r.shape))
-
-    def to_next(carry: tuple[Array, Array, Array], time: Array) -> tuple[tuple[Array, Array, Array], Any]:
-        r, before, key = carry
-        key, now = jax.random.split(key)
-        count = jnp.ceil((time - before) / step - 1e-9).astype(int)
-        h = (time - before) / jnp.maximum(count, 1)
-        r = jax.lax.fori_loop(0, count, lambda n, r: stepped(r, h, jax.random.fold_in(now, n)), r)
-        return (r, time, key), (r, field.terms(r)[1])
-
-    return jax.lax.scan(to_next, (r, jnp.zeros(()), key), times)[1]
+    return NoisyLaw(*jax.lax.scan(to_next, (mass, jnp.zeros(())), times)[1])
 
 
 def excess_risk(field: RadialField, d: float, betas: Float[Any, " n"], edges: Float[Array, " e"]) -> Excess:

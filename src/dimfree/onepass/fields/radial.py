@@ -6,11 +6,12 @@ The risk is R = E(y - f)² and the time is that of section 0: dr/dt = -psi'(r).
 """
 
 from math import inf
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 
 from dimfree.errors import ProblemError
 from dimfree.functions.activation import Activation
@@ -58,24 +59,54 @@ class RadialField(Field):
         return jnp.maximum(particles, 0.0)
 
 
-def two_gaussians(sigma: Activation, Delta: float, d: float = inf, count: int | None = None) -> RadialField:
-    """The isotropic problem in d dimensions (inf allowed), with `count` nodes for the norm of each class.
+class ScaledRadialField(RadialField):
+    """The same for neurons a sigma(<w, x>) whose second layer stays as it is."""
+
+    a: Float[Array, " n"]
+
+    def terms(self, particles: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, ""]]:
+        """dr/dt = -a psi'(r) for particles of equal weight."""
+        value, slope = self.features(particles)
+        output = jnp.mean(self.a[:, None] * value, axis=0)
+        return self.a * (slope @ (self.weights * (self.labels - output))), self.risk(output)
+
+
+class Inputs(NamedTuple):
+    """What a rotation-invariant network sees of two Gaussians: nodes for the norm, labels and weights."""
+
+    nodes: Float[Array, " m"]
+    labels: Float[Array, " m"]
+    weights: Float[Array, " m"]
+
+
+def inputs(Delta: Float[Array, ""], d: float, count: int | None = None) -> Inputs:
+    """Both classes, with `count` nodes for the norm of each.
 
     The default leaves 1e-10 in the velocities from d = 40 on; below, where averages over directions have kinks, 1e-6 at
     d = 10 and 1e-3 at d = 3.
     """
+    x, w = chi_gauss(float(d), count or (16 if d >= _MANY else 160))
+    nodes, labels = jnp.concatenate([(1 + Delta) * x, (1 - Delta) * x]), np.repeat([1.0, -1.0], len(x))
+    return Inputs(nodes, jnp.asarray(labels), jnp.asarray(np.tile(w / 2, 2)))
+
+
+def two_gaussians(sigma: Activation, Delta: float, d: float = inf, count: int | None = None) -> RadialField:
+    """The isotropic problem in d dimensions (inf allowed), with `count` nodes for the norm of each class."""
     check_contrast(Delta)
     check_dimension(d)
-    x, w = chi_gauss(float(d), count or (16 if d >= _MANY else 160))
-    nodes, labels = np.concatenate([(1 + Delta) * x, (1 - Delta) * x]), np.repeat([1.0, -1.0], len(x))
-    return RadialField(radial_table(sigma, d), jnp.asarray(nodes), jnp.asarray(labels), jnp.asarray(np.tile(w / 2, 2)))
+    return RadialField(radial_table(sigma, d), *inputs(jnp.asarray(float(Delta)), d, count))
+
+
+def unit_radii(count: int, d: float) -> Float[np.ndarray, " n"]:
+    """sqrt(F^-1((j - 1/2)/n)/d) with F of chi² in d dimensions: the norms of w ~ N(0, I/d) as particles."""
+    if np.isinf(d):
+        return np.ones(count)
+    return np.sqrt(2 * gammaincinv(d / 2, (np.arange(count) + 0.5) / count) / d)
 
 
 def quantile_radii(kappa: float, count: int, d: float) -> Float[Array, " n"]:
-    """r_j = kappa sqrt(F^-1((j - 1/2)/n)/d) with F of chi² in d dimensions: the start w ~ N(0, kappa²/d I) as particles."""
+    """The start w ~ N(0, kappa²/d I) as particles."""
     check_dimension(d)
     if not kappa > 0:
         raise ProblemError(f"kappa is {kappa:g}; the scale of the start must be positive.")
-    if np.isinf(d):
-        return jnp.full(count, float(kappa))
-    return jnp.asarray(kappa * np.sqrt(chi2.ppf((np.arange(count) + 0.5) / count, d) / d))
+    return jnp.asarray(kappa * unit_radii(count, d))

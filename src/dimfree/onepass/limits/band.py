@@ -15,16 +15,19 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.description import Cost
+from dimfree.description import Cost, Observed
 from dimfree.errors import DivergenceError, RefusalError
-from dimfree.onepass.model import Model, model
 from dimfree.gaussian.increments import increments, pack, rule, unpack
 from dimfree.gaussian.moments import risk
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.start import Start
-from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.limits.integration import Flow, FlowDescription
+from dimfree.onepass.limits.integration import Equations, Integrated
 from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.onepass.model import TeacherModel, teacher_model
+from dimfree.onepass.observe import teacher_observables
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.start import Start
+from dimfree.problem import Problem
+from dimfree.setting import why_not
 
 
 class Band(NamedTuple):
@@ -42,7 +45,7 @@ class _Noisy(NamedTuple):
     S: Float[Array, "*t D D"]  # in units of gamma/(p d)
 
 
-class _LinearNoise(FlowDescription):
+class _LinearNoise(Equations[_Noisy]):
     """The ODE and the covariance around it as one flow."""
 
     name: ClassVar[str] = "band"
@@ -51,22 +54,26 @@ class _LinearNoise(FlowDescription):
     rtol: float = 1e-6
     atol: float = 1e-8
 
-    def cost(self, problem: OnePassProblem) -> Cost:
+    def cost(self, problem: Problem, model: TeacherModel) -> Cost:
         """Those of the ODE, times the directions of its Jacobian."""
-        ode, p, k = HighDimensional().cost(problem), problem.network.width, problem.data.units
+        ode, p, k = HighDimensional().cost(problem, model), model.width, model.units
         D = p * k + p * (p + 1) // 2 + p
         return Cost(D * ode.seconds, ode.steps, D * ode.memory)
 
-    def initial(self, model: Model, start: Start) -> _Noisy:
+    def initial(self, model: TeacherModel, start: Start) -> _Noisy:
         """No spread at the start."""
         D = pack(model, start.overlaps).size
         return _Noisy(start.overlaps, jnp.zeros((D, D)))
+
+    def observe(self, model: TeacherModel, states: _Noisy) -> Observed:
+        """The ODE itself; `band` reads the spread off the states."""
+        return teacher_observables(model, states.overlaps)
 
     def size(self, state: _Noisy) -> Float[Array, ""]:
         """The largest overlap."""
         return jnp.max(jnp.abs(state.overlaps.Q))
 
-    def velocity(self, model: Model, t: Float[Array, ""], state: _Noisy) -> _Noisy:
+    def velocity(self, model: TeacherModel, t: Float[Array, ""], state: _Noisy) -> _Noisy:
         """The ODE, and dS/dt."""
         ode, overlaps = HighDimensional().velocity, state.overlaps
         packed = lambda x: pack(model, ode(model, t, unpack(model, x, overlaps)))  # noqa: E731
@@ -77,21 +84,21 @@ class _LinearNoise(FlowDescription):
 
 def band(problem: OnePassProblem, start: Start, times: Float[Array, " t"]) -> Band:
     """The band around the ODE from this start."""
-    refusal = HighDimensional().refusal(problem)
+    refusal = why_not(HighDimensional(), problem)
     if refusal:
         raise RefusalError(f"there is no band: {refusal}")
-    m = model(problem)
-    flow, found = _solve(m, start, times)
-    failure = _LinearNoise().failure(m, flow)
+    m = teacher_model(problem)
+    end, found = _solve(m, start, times)
+    failure = _LinearNoise().failure(m, end)
     if failure:
         raise DivergenceError(failure)
     return found
 
 
 @eqx.filter_jit
-def _solve(model: Model, start: Start, times: Array) -> tuple[Flow, Band]:
-    flow = _LinearNoise()
-    end, found = flow.advance(model, flow.begin(model, start, 1, jax.random.key(0)), times)
+def _solve(model: TeacherModel, start: Start, times: Array) -> tuple[Integrated[_Noisy], Band]:
+    one = _LinearNoise()
+    end, found = one.integrate(model, one.begin(model, start, 1, jax.random.key(0)), times)
     overlaps, S = jax.tree.map(lambda x: x[:, 0], found)
     S = model.time_step * S
 

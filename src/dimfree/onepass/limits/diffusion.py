@@ -15,17 +15,19 @@ from typing import ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from equinox.internal import while_loop
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from dimfree.description import Cost, Description
-from dimfree.onepass.model import Model, model
+from dimfree.description import Cost, Evolution, Observed
 from dimfree.gaussian.draws import normals
 from dimfree.gaussian.increments import Rule, kick, rule
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.start import Start
 from dimfree.gaussian.variance.ladder import variance_points, variance_seconds
-from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.onepass.model import TeacherModel
+from dimfree.onepass.observe import teacher_observables
+from dimfree.onepass.start import Start
+from dimfree.problem import Problem
 
 _POINTS = (
     150  # of the Gaussian averages in the noise of one path and step: the exact rule for squares of width 1 has 147
@@ -33,6 +35,7 @@ _POINTS = (
 _BLOCK = 50_000  # numbers held at once per field: what stays in the cache
 _OFTEN = 0.01  # share of the steps that may end outside of all possible overlaps
 _STEPS_PER_DIRECTION = 10
+_CHECKPOINTS = 32  # states kept between two asked times for derivatives
 
 
 class Paths(eqx.Module):
@@ -47,7 +50,7 @@ class Paths(eqx.Module):
     key: Key[Array, ""]
 
 
-class Diffusion(Description):
+class Diffusion(Evolution[TeacherModel, Start, Paths]):
     """Paths of the stochastic differential equation; a path depends on the key and on the asked times."""
 
     name: ClassVar[str] = "diffusion"
@@ -55,22 +58,25 @@ class Diffusion(Description):
         "the ode with the noise of finite dimension: sample paths at a cost that does not grow with d"
     )
     cites: ClassVar[tuple[str, ...]] = ("arnaboldi2023escaping",)
+    models: ClassVar[type[TeacherModel]] = TeacherModel
+    needs: ClassVar[frozenset[str]] = frozenset({"pairs"})
     stochastic: ClassVar[bool] = True
+    scatters: ClassVar[bool] = True
     resolution: float = 0.1  # how much a step may be of the shortest time scale
 
-    def refuses(self, problem: OnePassProblem) -> str | None:
+    def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
         """It is the next order after the ODE, so it holds where the ODE does and the dimension is not small."""
-        d, n = problem.dimension, problem.network.width + problem.data.units
+        d, n = problem.dimension, model.width + model.units
         if d < _STEPS_PER_DIRECTION * n:
             return (
                 f"dimension {d} is small for {n} directions (width and teacher units), and the noise of the steps is "
                 f"known to leading order only; raise dimension to {_STEPS_PER_DIRECTION * n}, or use chain, which is exact."
             )
-        return HighDimensional().refuses(problem)
+        return HighDimensional().refuses(problem, model)
 
-    def cost(self, problem: OnePassProblem) -> Cost:
+    def cost(self, problem: Problem, model: TeacherModel) -> Cost:
         """Steps are a guess from typical runs; a step costs two velocities and one kick per path."""
-        m, R, n = model(problem), problem.run.replicas, problem.network.width + problem.data.units
+        m, R, n = model, problem.run.replicas, model.width + model.units
         steps = min(problem.steps(problem.run.until), problem.run.points + 15 + 30 * problem.run.until)
         points = rule(m, _POINTS).w.size
         per_path = 2 * (variance_seconds(m) + 5e-7 * n * m.width) + 1e-8 * points * (1 + n) + 2e-6 * m.width
@@ -78,24 +84,27 @@ class Diffusion(Description):
             5.0 + steps * (2e-4 + R * per_path), steps, 1e8 + 8.0 * 50 * _BLOCK + 8.0 * R * (points + 20 * n * n)
         )
 
-    def begin(self, model: Model, start: Start, replicas: int, key: Key[Array, ""]) -> Paths:
+    def begin(self, model: TeacherModel, start: Start, replicas: int, key: Key[Array, ""]) -> Paths:
         """Every path starts from the measured overlaps."""
         overlaps = jax.tree.map(lambda x: jnp.broadcast_to(x, (replicas, *x.shape)), start.overlaps)
         norms = jnp.diagonal(overlaps.Q, axis1=-2, axis2=-1)
         return Paths(overlaps, norms, jnp.zeros(()), model.time_step, jnp.zeros((), int), jnp.zeros(()), key)
 
-    def advance(self, model: Model, state: Paths, times: Float[Array, " t"]) -> tuple[Paths, Overlaps]:
+    def advance(self, model: TeacherModel, state: Paths, times: Float[Array, " t"]) -> tuple[Paths, Observed]:
         """Step to each time; a path that is lost stays lost."""
         nodes = rule(model, _POINTS)
 
         def to_time(state: Paths, time: Array) -> tuple[Paths, Overlaps]:
             unfinished = lambda now: (now.time < time) & jnp.isfinite(jnp.sum(now.overlaps.Q))  # noqa: E731
-            state = jax.lax.while_loop(unfinished, lambda now: self._step(model, nodes, now, time), state)
+            stepped = lambda now: self._step(model, nodes, now, time)  # noqa: E731
+            # as diffrax loops: the number of steps is not known beforehand, and derivatives pass through
+            state = while_loop(unfinished, stepped, state, kind="checkpointed", checkpoints=_CHECKPOINTS)
             return state, state.overlaps
 
-        return jax.lax.scan(to_time, state, times)
+        state, overlaps = jax.lax.scan(to_time, state, times)
+        return state, teacher_observables(model, overlaps)
 
-    def failure(self, model: Model, state: Paths) -> str | None:
+    def failure(self, model: TeacherModel, state: Paths) -> str | None:
         """Noise that carries paths out of what weights can do is no small correction."""
         share = float(state.outside) / max(1, int(state.steps))
         if not share > _OFTEN:
@@ -106,7 +115,7 @@ class Diffusion(Description):
             f"{float(model.gamma):g}; lower training.learning_rate, raise dimension, or use chain."
         )
 
-    def _step(self, model: Model, nodes: Rule, state: Paths, end: Array) -> Paths:
+    def _step(self, model: TeacherModel, nodes: Rule, state: Paths, end: Array) -> Paths:
         """One step of all paths, cut at the asked time and where the schedule jumps."""
         t = state.time
         for jump in model.schedule.jumps:
@@ -136,7 +145,9 @@ class _Stepped(NamedTuple):
     pace: Float[Array, ""]
 
 
-def _step_path(model: Model, nodes: Rule, t: Array, h: Array, start: Overlaps, norms: Array, drawn: Array) -> _Stepped:
+def _step_path(
+    model: TeacherModel, nodes: Rule, t: Array, h: Array, start: Overlaps, norms: Array, drawn: Array
+) -> _Stepped:
     """The midpoint rule; its midpoint has half of the noise, so that noise made in this step is also carried by the drift."""
     velocity = HighDimensional().velocity
     first, mean = velocity(model, t, start), velocity(_without_decay(model), t, start)
@@ -152,7 +163,7 @@ def _step_path(model: Model, nodes: Rule, t: Array, h: Array, start: Overlaps, n
     return _Stepped(end, outside, pace)
 
 
-def _possible(model: Model, state: Overlaps, norms: Array) -> tuple[Overlaps, Array]:
+def _possible(model: TeacherModel, state: Overlaps, norms: Array) -> tuple[Overlaps, Array]:
     """The nearest Q that these M allow, Q - M P⁻¹ Mᵀ positive semi-definite, at the prescribed norms; and whether it is far."""
     along = state.M @ jnp.linalg.pinv(model.target.P, hermitian=True) @ state.M.T
     values, vectors = jnp.linalg.eigh(state.Q - along)
@@ -162,7 +173,7 @@ def _possible(model: Model, state: Overlaps, norms: Array) -> tuple[Overlaps, Ar
     return Overlaps(s[:, None] * Q * s, s[:, None] * state.M, state.a), far
 
 
-def _without_decay(model: Model) -> Model:
+def _without_decay(model: TeacherModel) -> TeacherModel:
     nothing = jnp.zeros_like(model.omega)
     return eqx.tree_at(lambda m: (m.omega, m.omega_a), model, (nothing, nothing))
 

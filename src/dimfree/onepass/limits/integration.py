@@ -1,10 +1,10 @@
-"""Deterministic limits as flows: one adaptive integration with error control, divergence and honest failure for all of them.
+"""Limits as differential equations: one adaptive integration with error control, divergence and honest failure for all.
 
 A limit says what moves (`initial`), how fast (`velocity`) and when it is lost (`size`); the rest is here.
 """
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import diffrax
 import equinox as eqx
@@ -12,25 +12,30 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
-from dimfree.description import Description
-from dimfree.onepass.model import Model
+from dimfree.description import Evolution, Observed
+from dimfree.onepass.limits.scope import not_derived
+from dimfree.onepass.model import TeacherModel
 from dimfree.onepass.start import Start
+from dimfree.problem import Problem
 
 _BLOW_UP = 1e6  # overlaps beyond this never come back
+Y = TypeVar("Y")
 
 
-class Flow(eqx.Module):
+class Integrated(eqx.Module, Generic[Y]):
     """The state at a time, whether the solver got there, and whether it stopped at a singularity."""
 
-    state: Any
+    state: Y
     time: Float[Array, ""]
     alive: Bool[Array, ""]
     diverged: Bool[Array, ""]
 
 
-class FlowDescription(Description):
+class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
     """A limit that is an ordinary differential equation."""
 
+    models: ClassVar[type[TeacherModel]] = TeacherModel
+    needs: ClassVar[frozenset[str]] = frozenset({"pairs"})
     rtol: float = 1e-8
     atol: float = 1e-10
     chunk: ClassVar[int] = 16
@@ -39,22 +44,32 @@ class FlowDescription(Description):
     )
 
     @abstractmethod
-    def initial(self, model: Model, start: Start) -> Any:
+    def initial(self, model: TeacherModel, start: Start) -> Y:
         """The state at time 0: the measured start, not its average, because plateaus depend on it."""
 
     @abstractmethod
-    def velocity(self, model: Model, t: Float[Array, ""], state: Any) -> Any:
+    def velocity(self, model: TeacherModel, t: Float[Array, ""], state: Y) -> Y:
         """The right-hand side."""
 
     @abstractmethod
-    def size(self, state: Any) -> Float[Array, ""]:
+    def size(self, state: Y) -> Float[Array, ""]:
         """A number that goes to infinity when the equations do."""
 
-    def begin(self, model: Model, start: Start, replicas: int, key: Key[Array, ""]) -> Flow:
-        """The start, at time 0."""
-        return Flow(self.initial(model, start), jnp.zeros(()), jnp.asarray(True), jnp.asarray(False))
+    @abstractmethod
+    def observe(self, model: TeacherModel, states: Y) -> Observed:
+        """Observables of states with leading axes (time, replica)."""
 
-    def advance(self, model: Model, state: Flow, times: Float[Array, " t"]) -> tuple[Flow, Any]:
+    def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
+        """Offsets, noise on the weights and a frozen first layer are not part of these limits."""
+        return not_derived(model)
+
+    def begin(self, model: TeacherModel, start: Start, replicas: int, key: Key[Array, ""]) -> Integrated[Y]:
+        """The start, at time 0."""
+        return Integrated(self.initial(model, start), jnp.zeros(()), jnp.asarray(True), jnp.asarray(False))
+
+    def integrate(
+        self, model: TeacherModel, state: Integrated[Y], times: Float[Array, " t"]
+    ) -> tuple[Integrated[Y], Y]:
         """Integrate to the last time; what lies beyond a failure is not finite."""
         solution = diffrax.diffeqsolve(
             diffrax.ODETerm(lambda t, y, args: self.velocity(args, jnp.asarray(t), y)),
@@ -75,10 +90,17 @@ class FlowDescription(Description):
         singular = (solution.result == diffrax.RESULTS.event_occurred) | (
             solution.result == diffrax.RESULTS.dt_min_reached
         )
-        flow = Flow(jax.tree.map(lambda y: y[0], last), solution.ts[1][0], alive, state.diverged | singular)
-        return flow, jax.tree.map(lambda y: y[:, None], at_times)
+        here = Integrated(jax.tree.map(lambda y: y[0], last), solution.ts[1][0], alive, state.diverged | singular)
+        return here, jax.tree.map(lambda y: y[:, None], at_times)
 
-    def failure(self, model: Model, state: Flow) -> str | None:
+    def advance(
+        self, model: TeacherModel, state: Integrated[Y], times: Float[Array, " t"]
+    ) -> tuple[Integrated[Y], Observed]:
+        """Integrate, then observe."""
+        here, states = self.integrate(model, state, times)
+        return here, self.observe(model, states)
+
+    def failure(self, model: TeacherModel, state: Integrated[Y]) -> str | None:
         """Where the equations blew up, or the solver gave up, and what to try."""
         if state.alive:
             return None
@@ -93,7 +115,7 @@ class FlowDescription(Description):
             "raise rtol, or stop earlier with run.until."
         )
 
-    def controller(self, model: Model, until: Float[Array, ""]) -> diffrax.AbstractStepSizeController[Any, Any]:
+    def controller(self, model: TeacherModel, until: Float[Array, ""]) -> diffrax.AbstractStepSizeController[Any, Any]:
         """Error control; steps that shrink to nothing announce a singularity at finite time."""
         controller = diffrax.PIDController(rtol=self.rtol, atol=self.atol, dtmin=1e-13 * until, force_dtmin=False)
         jumps = model.schedule.jumps

@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.onepass.model import Model
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.variance.ladder import variance
+from dimfree.onepass.model import TeacherModel
 
 
 class MeanStep(NamedTuple):
@@ -20,7 +20,7 @@ class MeanStep(NamedTuple):
     Q: Float[Array, "p p"]
 
 
-def mean_step(model: Model, state: Overlaps) -> MeanStep:
+def mean_step(model: TeacherModel, state: Overlaps) -> MeanStep:
     """Equation (1.5) of docs/theory/committee.md, without decay and projection."""
     terms, n_b, p, d = gradient_terms(model, state), model.batch, model.width, model.dimension
     spread, stretched = jax.jvp(lambda s: _stretched_variance(model, state, s), (jnp.ones(()),), (jnp.ones(()),))
@@ -31,7 +31,7 @@ def mean_step(model: Model, state: Overlaps) -> MeanStep:
     return MeanStep(model.time_step * terms.PsiM, model.time_step * drift)
 
 
-def _stretched_variance(model: Model, state: Overlaps, s: Float[Array, ""]) -> Float[Array, "p p"]:
+def _stretched_variance(model: TeacherModel, state: Overlaps, s: Float[Array, ""]) -> Float[Array, "p p"]:
     """Psi^Var at covariance s Omega: its derivative at s = 1 is E[(u.grad) c cᵀ]/2."""
     stretched = eqx.tree_at(lambda m: m.target.P, model, s * model.target.P)
     return variance(stretched, Overlaps(s * state.Q, s * state.M, state.a))

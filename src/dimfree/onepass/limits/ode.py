@@ -11,45 +11,50 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.description import Cost
-from dimfree.onepass.model import Model, model
+from dimfree.description import Cost, Observed
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.start import Start
 from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.gaussian.variance.ladder import variance, variance_seconds
-from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.limits.integration import FlowDescription
+from dimfree.onepass.limits.integration import Equations
+from dimfree.onepass.model import TeacherModel
+from dimfree.onepass.observe import teacher_observables
+from dimfree.onepass.start import Start
+from dimfree.problem import Problem
 
 
-class OverlapFlow(FlowDescription):
+class OverlapEquations(Equations[Overlaps]):
     """Adaptive integration of the overlap equations (2.1), spherical version (2.2)."""
 
     variance_on: eqx.AbstractClassVar[bool]
 
-    def cost(self, problem: OnePassProblem) -> Cost:
+    def cost(self, problem: Problem, model: TeacherModel) -> Cost:
         """Evaluations of the right-hand side; their number is a guess from typical runs."""
-        m, n = model(problem), problem.network.width + problem.data.units
+        m, n = model, model.width + model.units
         evaluations = 7 * (150 + 2 * problem.run.until)
         kernels = m.width * n * two_point_seconds(m.activation) + 2e-9 * m.width**2 * n + 3e-5
         per_call = kernels + (variance_seconds(m) if self.variance_on else 0.0)
         return Cost(4.0 + evaluations * per_call, evaluations, 8.0 * 20 * n * n + 1e8)
 
-    def initial(self, model: Model, start: Start) -> Overlaps:
+    def initial(self, model: TeacherModel, start: Start) -> Overlaps:
         """The measured overlaps."""
         return start.overlaps
+
+    def observe(self, model: TeacherModel, states: Overlaps) -> Observed:
+        """Overlaps and their risk."""
+        return teacher_observables(model, states)
 
     def size(self, state: Overlaps) -> Float[Array, ""]:
         """The largest overlap."""
         return jnp.max(jnp.abs(state.Q))
 
-    def velocity(self, model: Model, t: Float[Array, ""], state: Overlaps) -> Overlaps:
+    def velocity(self, model: TeacherModel, t: Float[Array, ""], state: Overlaps) -> Overlaps:
         """The right-hand side of equation (2.1)."""
         rate, terms = model.schedule(t), gradient_terms(model, state)
         Phi = rate * terms.PsiGF
         if self.variance_on:
             Phi = Phi + rate**2 * model.gamma / (model.width * model.batch) * variance(model, state)
-        da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.trained else jnp.zeros_like(state.a)
+        da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.train_a else jnp.zeros_like(state.a)
         dM = rate * terms.PsiM
         if model.spherical:  # the projection undoes decay and any change of norm
             shrink = jnp.diagonal(Phi) / (2 * jnp.diagonal(state.Q))
@@ -57,7 +62,7 @@ class OverlapFlow(FlowDescription):
         return Overlaps(Phi - 2 * model.omega * state.Q, dM - model.omega * state.M, da)
 
 
-class HighDimensional(OverlapFlow):
+class HighDimensional(OverlapEquations):
     """The full equations of Saad and Solla, with the variance term of weight gamma/(p batch)."""
 
     name: ClassVar[str] = "ode"
@@ -65,18 +70,18 @@ class HighDimensional(OverlapFlow):
     cites: ClassVar[tuple[str, ...]] = ("saad1995", "goldt2019", "veiga2022")
     variance_on: ClassVar[bool] = True
 
-    def refuses(self, problem: OnePassProblem) -> str | None:
+    def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
         """The limit needs the noise of one step to vanish (docs/theory/committee.md, section 4)."""
-        gamma, p, d = problem.training.learning_rate, problem.network.width, problem.dimension
+        gamma, p, d = float(model.gamma), model.width, problem.dimension
         if (gamma / p) ** 2 < d:
-            return None
+            return super().refuses(problem, model)
         return (
             f"one step is as large as the network: (learning_rate/width)² = {(gamma / p) ** 2:.3g} is not below the dimension "
             f"{d}, so no deterministic limit exists; lower the learning rate below {p * d**0.5:.3g}."
         )
 
 
-class GradientFlow(OverlapFlow):
+class GradientFlow(OverlapEquations):
     """The same equations without the variance term: gradient flow on the population risk."""
 
     name: ClassVar[str] = "gradient-flow"

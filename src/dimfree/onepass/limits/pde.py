@@ -1,152 +1,218 @@
-"""Distributional dynamics on two centred Gaussians as a description (docs/theory/mean-field.md, sections a to c).
+"""Distributional dynamics: the limit of many neurons and small steps (docs/theory/mean-field.md, sections a to c and f).
 
-The limit of many neurons and small steps. The law of the neurons is a cloud of particles that starts from quantiles of the law of
-the start. The equations are those of the dimension d of the problem. Where only the first layer of sigma(<w, x>) is trained on
-isotropic data a particle is the norm r of a neuron, with noise if asked for. With offsets, second layer or a subspace it is
-(a, b, r1, r2). The risk is R/2, and the schedule acts as a clock.
+The law of the neurons is a cloud of particles that starts from the law of the start, or from the neurons of the network. The
+equations are those of the dimension d of the problem; conventions are converted in fields/*_forms.py, where the forms of a
+particle stand:
+
+- two Gaussians: the norm r of a neuron where only the first layer of sigma(<w, x>) is trained on isotropic data, with noise if
+  asked for; (a, b, r1, r2) otherwise;
+- labels from a teacher: (M, r) with exact pair kernels where only the first layer is trained, functions are erf or polynomials
+  and directions at most two; (a, b, s, r) on nodes of the teacher's span otherwise.
+
+A schedule is a clock: what flows feels the learning rate only through its integral.
 """
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
-from dimfree.description import Cost, TwoGaussiansDescription
-from dimfree.onepass.gaussians_model import NeuronModel, neuron_model
-from dimfree.onepass.gaussians_start import NeuronStart, Seen, norms
-from dimfree.gaussian.two_directions import angular_table
-from dimfree.onepass.gaussians_problem import TwoGaussiansProblem
-from dimfree.onepass.fields.anisotropic import Neurons, anisotropic
-from dimfree.onepass.fields.field import Field, clock, solve
-from dimfree.onepass.fields.noisy import bath, langevin
-from dimfree.onepass.fields.radial import RadialField, quantile_radii, two_gaussians
+from dimfree.description import Cost, Evolution, Observed
+from dimfree.functions.schedule import Constant
+from dimfree.onepass.fields.field import Descent, advance, begin
+from dimfree.onepass.fields.form import Form, Kept
+from dimfree.onepass.fields.gaussians_forms import AnisotropicForm, RadialForm
+from dimfree.onepass.fields.langevin import Bath, stirred
+from dimfree.onepass.fields.radial import RadialField
+from dimfree.onepass.fields.teacher_forms import (
+    MOST_DIRECTIONS,
+    CloudForm,
+    SubspaceForm,
+    has_closed_pairs,
+    kinks,
+    particle_count,
+)
+from dimfree.onepass.fields.trained import Trained
+from dimfree.onepass.model import OnePassModel, TeacherModel, TwoGaussiansModel
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import GaussianStart
+from dimfree.onepass.start import Start
+from dimfree.problem import Problem
 
-_GOLDEN = (5**0.5 - 1) / 2
 _FINER = 10  # times more steps with noise, which are of first order
+_PAIRED = 2  # directions up to which a cloud of pairs is affordable
 
 
-class Cloud(NamedTuple):
-    """Particles at time 0, the randomness of noisy runs, and whether the risk has fallen all the way."""
+class Underway(eqx.Module):
+    """The particles at a time of the clock, what they keep, the randomness that is left, and whether the risk always fell."""
 
-    particles: Any
+    descent: Descent
+    kept: Kept
     key: Key[Array, ""]
     falls: Bool[Array, ""]
 
 
-class Trained(Field):
-    """A field in which only what is trained moves and decays; what falls is R + lambda int |theta|² (section c)."""
+class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
+    """Many neurons as a flow of their law; `own_start` begins with the network's neurons instead of the law of the start.
 
-    inner: Field
-    moves: Any  # one or zero per kind of parameter
-    decay: Float[Array, ""]
-
-    def terms(self, particles: Any) -> tuple[Any, Float[Array, ""]]:
-        """The velocities, and the falling functional."""
-        velocity, risk = self.inner.terms(particles)
-        squares = jax.tree.map(lambda on, x: jnp.mean(on * x**2), self.moves, particles)
-        moved = jax.tree.map(lambda on, v, x: on * (v - self.decay * x), self.moves, velocity, particles)
-        return moved, risk + self.decay * jax.tree.reduce(jnp.add, squares)
-
-    def projected(self, particles: Any) -> Any:
-        """Those of the inner field."""
-        return self.inner.projected(particles)
-
-
-class DistributionalDynamics(TwoGaussiansDescription):
-    """Many neurons as a flow of their law; `own_start` begins with the network's neurons instead of the law of the start."""
+    The law is carried by at most `particles` particles. `step` is the largest step of the solver, by default 0.02 on two
+    Gaussians and 0.1 elsewhere.
+    """
 
     name: ClassVar[str] = "pde"
-    summary: ClassVar[str] = (
-        "mean-field limit on two centred Gaussians: the law of the neurons, at the dimension of the problem"
-    )
+    summary: ClassVar[str] = "mean-field limit: the law of many neurons, at the dimension of the problem"
     cites: ClassVar[tuple[str, ...]] = ("mei2018", "mei2019")
-    chunk: ClassVar[int] = 1_000_000
-    compiled: ClassVar[bool] = False
+    models: ClassVar[type[OnePassModel]] = OnePassModel  # type: ignore[type-abstract]  # any of them
+    chunk: ClassVar[int] = 16
     particles: int = eqx.field(default=400, static=True)
-    step: float = eqx.field(default=0.02, static=True)
+    step: float | None = eqx.field(default=None, static=True)
     own_start: bool = eqx.field(default=False, static=True)
 
-    def refuses(self, problem: TwoGaussiansProblem) -> str | None:
-        """Directions need two dimensions to be random in, and noise is reduced to norms of neurons only."""
-        if min(size for size in (problem.signal, problem.dimension - problem.signal) if size) < 2:
-            return (
-                "norms of random directions need two dimensions; give both parts of the inputs at least 2 coordinates."
-            )
-        if problem.training.inverse_temperature and not neuron_model(problem).only_norms:
-            return (
-                "with noise the reduced equation is for the norms of neurons sigma(<w, x>) on isotropic data; leave out "
-                "training.inverse_temperature, or train the first layer only, with bias 0, second layer 1 and no data.signal."
-            )
-        return None
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """Its own neurons are those of the network that was drawn."""
+        return frozenset({"vectors"} if self.own_start else ())
 
-    def cost(self, problem: TwoGaussiansProblem) -> Cost:
-        """Four evaluations a step, each of all particles at all nodes, or in all orders of the series."""
-        n, only_norms = problem.network.width if self.own_start else self.particles, neuron_model(problem).only_norms
-        steps = problem.run.until / self.step * (_FINER if problem.training.inverse_temperature else 1)
-        evaluation = 8e-7 if only_norms else 8e-7 + 2.5e-7 * len(angular_table(_sizes(problem)))
-        return Cost(4.0 + 4 * steps * n * evaluation, steps, 1e8 + 32.0 * n * len(problem.times))
+    def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
+        """What the equations are not derived for."""
+        assert isinstance(problem, OnePassProblem)
+        special = _teacher_refusal if isinstance(model, TeacherModel) else _gaussians_refusal
+        return _rule_refusal(model) or self._start_refusal(problem) or special(problem, model)
 
-    def begin(self, model: NeuronModel, start: NeuronStart, replicas: int, key: Key[Array, ""]) -> Cloud:
-        """Quantile particles, or the measured parameters of the network."""
-        if self.own_start:
-            neurons = Neurons(start.a, start.bias, *norms(start.weights, model.signal))
-        else:
-            neurons = _quantiles(model, start, self.particles)
-        return Cloud(neurons.r1 if model.only_norms else neurons, key, jnp.asarray(True))
+    def cost(self, problem: Problem, model: OnePassModel) -> Cost:
+        """Four evaluations a step, and one at every saved time."""
+        count = self._count(model)
+        passed = float(model.schedule.elapsed(jnp.asarray(problem.run.until)))
+        steps = passed / self._longest(model) + len(problem.times)
+        calls = (1 if model.noisy else 4) * steps + len(problem.times)
+        return Cost(
+            5.0 + calls * form_of(model).seconds(model, count), steps, 3e8 + 8.0 * 8 * count * len(problem.times)
+        )
 
-    def advance(self, model: NeuronModel, state: Cloud, times: Float[Array, " t"]) -> tuple[Cloud, Seen]:
-        """The cloud at all times, from time 0."""
-        passed = clock(model.schedule, times)
+    def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> Underway:
+        """The law of the start, or the measured parameters of the network."""
+        return _begun(self, model, start, key)
+
+    def advance(self, model: OnePassModel, state: Underway, times: Float[Array, " t"]) -> tuple[Underway, Observed]:
+        """The particles at the readings of the clock, from where they are."""
+        form = form_of(model)
+        field, clock, step = form.field(model, state.kept), model.schedule.elapsed(times), self._longest(model)
         if model.noisy:
-            heat = bath(model.dimension, float(model.beta_eff), float(model.decay))
-            step = jnp.asarray(self.step / _FINER)
-            r, risk = langevin(_radial(model), heat, state.particles, passed, step, state.key)
-            return state, _seen(r, risk)
-        field, moves = (_radial(model), jnp.ones(1)) if model.only_norms else _general(model)
-        run = solve(Trained(field, moves, model.decay), state.particles, passed, self.step)
-        risk = jax.lax.map(lambda now: field.terms(now)[1], run.particles)
-        return state._replace(falls=jnp.all(run.falls)), _seen(run.particles, risk)
+            (last, key), run = stirred(*_noisy(model, field), (state.descent, state.key), clock, jnp.asarray(step))
+            risk, falls = field.inner.canonical * run.risk, jnp.all(jnp.isfinite(run.risk))
+        else:
+            last, run = advance(field, state.descent, clock, jnp.asarray(step))
+            key, risk, falls = state.key, run.risk - jax.vmap(field.paid)(run.particles), jnp.all(run.falls)
+        seen = {"risk": risk, **form.observe(model, state.kept, run.particles)}
+        observed = {name: x[:, None] for name, x in seen.items()}  # one replica
+        return Underway(last, state.kept, key, state.falls & falls), observed
 
-    def failure(self, model: NeuronModel, state: Cloud) -> str | None:
+    def failure(self, model: OnePassModel, state: Underway) -> str | None:
         """A flow down the risk that goes up was solved with too large steps."""
         if bool(state.falls):
             return None
-        return f"pde: the risk rose along the flow, so steps of {self.step:g} are too large; give it a smaller `step`."
+        return (
+            f"pde: the risk rose along the flow, so steps of {self._longest(model):g} are too large; "
+            "give it a smaller `step`."
+        )
+
+    def _longest(self, model: OnePassModel) -> float:
+        return (self.step or form_of(model).step) / (_FINER if model.noisy else 1)
+
+    def _count(self, model: OnePassModel) -> int:
+        if self.own_start:
+            return model.width
+        return particle_count(model, self.particles) if isinstance(model, TeacherModel) else self.particles
+
+    def _start_refusal(self, problem: OnePassProblem) -> str | None:
+        """The law of the start must be known."""
+        if self.own_start:
+            return None
+        if not isinstance(problem.start, GaussianStart):
+            return (
+                f"it starts from the law of Gaussian weights, and start.kind is {problem.start.kind!r}; set start.kind = "
+                "'gaussian', or start from the neurons of the network with DistributionalDynamics(own_start=True)."
+            )
+        given = problem.network.second_layer_start
+        if problem.data.units and isinstance(given, tuple) and len(set(given)) > 1:
+            return (
+                "it starts from a second layer of one value or of two signs, and network.second_layer_start lists others; "
+                "start from the neurons of the network with DistributionalDynamics(own_start=True)."
+            )
+        return None
 
 
-def _radial(model: NeuronModel) -> RadialField:
-    return two_gaussians(model.activation, float(model.Delta), float(model.dimension))
+@eqx.filter_jit
+def _begun(one: DistributionalDynamics, model: OnePassModel, start: Start, key: Key[Array, ""]) -> Underway:
+    """One program, which other numbers do not compile again."""
+    form = form_of(model)
+    particles, kept = form.own(model, start) if one.own_start else form.law(model, start, one.particles)
+    return Underway(begin(form.field(model, kept), particles), kept, key, jnp.asarray(True))
 
 
-def _general(model: NeuronModel) -> tuple[Field, Neurons]:
-    """The field, and what moves in it."""
-    field = anisotropic(
-        model.activation, float(model.Delta), _sizes(model), train_a=model.train_a, train_b=model.train_b
-    )
-    trained = (model.train_a, model.train_b, model.train_w, model.train_w)
-    return field, Neurons(*(jnp.full(1, 1.0 * on) for on in trained))
+def form_of(model: OnePassModel) -> Form[Any]:
+    """Which numbers a particle has: the fewest that the problem allows."""
+    bare = model.train_w and not (model.train_a or model.offsets)
+    if isinstance(model, TeacherModel):
+        return CloudForm() if bare and model.units <= _PAIRED and has_closed_pairs(model) else SubspaceForm()
+    assert isinstance(model, TwoGaussiansModel)
+    return RadialForm() if bare and model.signal == model.size else AnisotropicForm()
 
 
-def _sizes(given: NeuronModel | TwoGaussiansProblem) -> tuple[float, float]:
-    """s0 and d - s0."""
-    return float(given.signal), float(given.dimension - given.signal)
+def _noisy(model: OnePassModel, field: Trained) -> tuple[RadialField, Bath]:
+    assert isinstance(model, TwoGaussiansModel), "noise is refused elsewhere"
+    assert isinstance(field.inner, RadialField), "noise is refused elsewhere"
+    return field.inner, Bath(float(model.size), model.beta_eff, model.omega)
 
 
-def _quantiles(model: NeuronModel, start: NeuronStart, count: int) -> Neurons:
-    """The law of the start as particles: quantiles of each norm, paired as in a Fibonacci lattice where there are two."""
-    d, kappa = model.dimension, start.scale
-    r1, r2 = (quantile_radii(kappa * (s / d) ** 0.5, count, s) if s else jnp.zeros(count) for s in _sizes(model))
-    order = jnp.argsort(jnp.arange(count) * _GOLDEN % 1)
-    return Neurons(jnp.full(count, start.a[0]), jnp.full(count, start.bias[0]), r1, r2[order])
+def _rule_refusal(model: OnePassModel) -> str | None:
+    """Training rules under which the flow is another one."""
+    if model.spherical:
+        return "it is derived for weights whose norms are free; set training.spherical = false, or use ode."
+    uneven = not (model.all_scheduled or isinstance(model.schedule, Constant))
+    if uneven and (model.noisy or float(model.omega) or float(model.omega_a)):
+        return (
+            "it is derived for a schedule that scales the whole step, decay and noise too; set training.scheduled = "
+            "'everything', or leave out training.schedule."
+        )
+    if model.train_a and float(model.omega_a) and not float(model.eta_a):
+        return (
+            "nothing falls along a second layer that decays and does not learn; set training.second_layer_rate above 0, or "
+            "training.second_layer_decay = 0."
+        )
+    return None
 
 
-def _seen(particles: Float[Array, "t n"] | Neurons, risk: Float[Array, " t"]) -> Seen:
-    """One replica; section a has R = E(y - f)², of which the canonical risk is half."""
-    if isinstance(particles, Neurons):
-        letters = (particles.a, particles.b, particles.r1, particles.r2)
-    else:
-        letters = (jnp.ones_like(particles), jnp.zeros_like(particles), particles, jnp.zeros_like(particles))
-    a, b, r1, r2 = (letter[:, None] for letter in letters)
-    return Seen(a, b, r1, r2, risk[:, None] / 2)
+def _gaussians_refusal(problem: OnePassProblem, model: OnePassModel) -> str | None:
+    """Directions need two dimensions to be random in, and noise is reduced to norms of neurons only."""
+    if min(size for size in (problem.signal, problem.dimension - problem.signal) if size) < 2:
+        return "norms of random directions need two dimensions; give both parts of the inputs at least 2 coordinates."
+    if model.noisy and not isinstance(form_of(model), RadialForm):
+        return (
+            "with noise the reduced equation is for the norms of neurons sigma(<w, x>) on isotropic data; leave out "
+            "training.inverse_temperature, or train the first layer only, with bias 0 and no data.signal."
+        )
+    return None
+
+
+def _teacher_refusal(problem: OnePassProblem, model: OnePassModel) -> str | None:
+    """Few independent directions, whose kinks the nodes can meet."""
+    assert isinstance(model, TeacherModel)
+    k, P = model.units, problem.teacher_overlap
+    if k > MOST_DIRECTIONS:
+        return f"nodes in {k} directions are too many; lower data.units to {MOST_DIRECTIONS}, or use mean-field or dimensionless."
+    if problem.dimension < k + 2:
+        return f"directions orthogonal to {k} teacher units need two dimensions to be random in; raise dimension to {k + 2}."
+    if model.noisy:
+        return "it is derived without noise on the weights; leave out training.inverse_temperature, or use sgd."
+    if np.linalg.matrix_rank(P) < k:
+        return "the directions of the teacher are not independent; lower data.units, or change data.overlap."
+    if isinstance(form_of(model), SubspaceForm) and kinks(model.target) and np.any(np.diag(np.diagonal(P)) != P):
+        return (
+            "its nodes meet kinks of the labels along orthogonal directions only; set data.overlap = 'orthonormal', or use "
+            "mean-field."
+        )
+    return None

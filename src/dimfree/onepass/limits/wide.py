@@ -15,8 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.description import Cost
-from dimfree.onepass.model import Model, model
+from dimfree.description import Cost, Observed
 from dimfree.gaussian.closure import (
     ClosureTerms,
     dimensionless_terms,
@@ -26,49 +25,50 @@ from dimfree.gaussian.closure import (
 )
 from dimfree.gaussian.particles import MOST_PAIRS, Particles, particles
 from dimfree.gaussian.series import series_size
-from dimfree.onepass.start import Start
 from dimfree.gaussian.two_point.ladder import two_point_seconds
-from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.limits.integration import Flow, FlowDescription
+from dimfree.onepass.limits.integration import Equations, Integrated
+from dimfree.onepass.model import TeacherModel
+from dimfree.onepass.start import Start
+from dimfree.problem import Problem
 
 _CUT_OFF = 1e-6  # largest term that the series of the dimensionless limit may leave out
 
 
-class WideFlow(FlowDescription):
+class WideNetwork(Equations[Particles]):
     """Adaptive integration of equation (5.2)."""
 
     self_term: bool = True
-    pairs: ClassVar[bool] = False
+    needs: ClassVar[frozenset[str]] = frozenset()
     remedy: ClassVar[str] = "stop earlier with run.until, or choose a bounded activation"
 
     @abstractmethod
-    def terms(self, model: Model, state: Particles) -> ClosureTerms:
+    def terms(self, model: TeacherModel, state: Particles) -> ClosureTerms:
         """Right-hand sides without decay and schedule, and the risk."""
 
     @abstractmethod
-    def seconds(self, problem: OnePassProblem) -> float:
+    def seconds(self, model: TeacherModel) -> float:
         """What one evaluation of the right-hand side costs."""
 
-    def cut_off(self, model: Model, state: Particles) -> Float[Array, ""]:
+    def cut_off(self, model: TeacherModel, state: Particles) -> Float[Array, ""]:
         """The size of the terms that the right-hand side leaves out."""
         return jnp.zeros(())
 
-    def refuses(self, problem: OnePassProblem) -> str | None:
+    def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
         """The closure is derived for free norms."""
-        if problem.training.spherical:
+        if model.spherical:
             return (
                 "the closure of wide networks is derived for weights whose norms are free, not for weights kept on a sphere; "
                 "set training.spherical = false, or use ode."
             )
-        return None
+        return super().refuses(problem, model)
 
-    def cost(self, problem: OnePassProblem) -> Cost:
+    def cost(self, problem: Problem, model: TeacherModel) -> Cost:
         """Evaluations of the right-hand side; their number is a guess from typical runs."""
-        p, evaluations = problem.network.width, 7 * (60 + 2 * problem.run.until)
-        matrices = 0.0 if self._is_linear(problem) else 8.0 * 12 * p * p
-        return Cost(10.0 + evaluations * self.seconds(problem), evaluations, 4e8 + matrices + 8.0 * 500 * p)
+        p, evaluations = model.width, 7 * (60 + 2 * problem.run.until)
+        matrices = 0.0 if self._is_linear(model) else 8.0 * 12 * p * p
+        return Cost(10.0 + evaluations * self.seconds(model), evaluations, 4e8 + matrices + 8.0 * 500 * p)
 
-    def initial(self, model: Model, start: Start) -> Particles:
+    def initial(self, model: TeacherModel, start: Start) -> Particles:
         """The measured particles."""
         measured = start.measured
         return measured if isinstance(measured, Particles) else particles(measured, model.target.P)
@@ -77,20 +77,20 @@ class WideFlow(FlowDescription):
         """The largest overlap."""
         return jnp.maximum(jnp.max(jnp.abs(state.M)), jnp.max(jnp.abs(state.q)))
 
-    def velocity(self, model: Model, t: Float[Array, ""], state: Particles) -> Particles:
+    def velocity(self, model: TeacherModel, t: Float[Array, ""], state: Particles) -> Particles:
         """Equation (5.2) with the decays and schedule of (2.1)."""
         rate, terms = model.schedule(t), self.terms(model, state)
-        da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.trained else jnp.zeros_like(state.a)
+        da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.train_a else jnp.zeros_like(state.a)
         return Particles(rate * terms.PsiM - model.omega * state.M, rate * terms.Psiq - 2 * model.omega * state.q, da)
 
-    def observe(self, model: Model, overlaps: Any) -> dict[str, Float[Array, "t r ..."]]:
+    def observe(self, model: TeacherModel, states: Particles) -> Observed:
         """Q itself is not known to this limit, and would not fit: its diagonal C_ii + q_i is given."""
-        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), overlaps)
-        risks = jax.lax.map(lambda state: self.terms(model, state).risk, flat).reshape(overlaps.a.shape[:2])
-        norms = overlaps.norms(model.target.P)
-        return {"risk": risks, "M": overlaps.M, "Q_diagonal": norms, "a": overlaps.a}
+        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), states)
+        risks = jax.lax.map(lambda state: self.terms(model, state).risk, flat).reshape(states.a.shape[:2])
+        norms = states.norms(model.target.P)
+        return {"risk": risks, "M": states.M, "Q_diagonal": norms, "a": states.a}
 
-    def failure(self, model: Model, state: Flow) -> str | None:
+    def failure(self, model: TeacherModel, state: Integrated[Particles]) -> str | None:
         """Where the equations blew up, the solver gave up, or the series lost its accuracy, and what to try."""
         failure = super().failure(model, state)
         if failure:
@@ -103,11 +103,11 @@ class WideFlow(FlowDescription):
             f"{model.width} are too long or too close to the teacher's span for its series; stop earlier with run.until."
         )
 
-    def _is_linear(self, problem: OnePassProblem) -> bool:
+    def _is_linear(self, model: TeacherModel) -> bool:
         return False
 
 
-class MeanField(WideFlow):
+class MeanField(WideNetwork):
     """p to infinity at finite d: pairs of units meet at a random angle, averaged with a Gauss-Jacobi rule of `nodes` nodes."""
 
     name: ClassVar[str] = "mean-field"
@@ -115,64 +115,64 @@ class MeanField(WideFlow):
     cites: ClassVar[tuple[str, ...]] = ("arnaboldi2023high",)
     nodes: int = 24
 
-    def refuses(self, problem: OnePassProblem) -> str | None:
+    def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
         """A direction orthogonal to the teacher must exist, and all pairs must fit into memory."""
-        if problem.dimension <= problem.data.units:
+        if problem.dimension <= model.units:
             return (
-                f"dimension {problem.dimension} leaves no direction orthogonal to the {problem.data.units} teacher units; "
-                f"raise dimension to at least {problem.data.units + 1}."
+                f"dimension {problem.dimension} leaves no direction orthogonal to the {model.units} teacher units; "
+                f"raise dimension to at least {model.units + 1}."
             )
-        if problem.network.width > MOST_PAIRS:
+        if model.width > MOST_PAIRS:
             return (
-                f"all pairs of {problem.network.width} units do not fit into memory; use dimensionless, which is linear in the "
+                f"all pairs of {model.width} units do not fit into memory; use dimensionless, which is linear in the "
                 f"width, or lower network.width to {MOST_PAIRS}."
             )
-        return super().refuses(problem)
+        return super().refuses(problem, model)
 
-    def terms(self, model: Model, state: Particles) -> ClosureTerms:
+    def terms(self, model: TeacherModel, state: Particles) -> ClosureTerms:
         """Equation (5.2) with the average over Xi."""
         return mean_field_terms(model, state, self.self_term, self.nodes)
 
-    def seconds(self, problem: OnePassProblem) -> float:
+    def seconds(self, model: TeacherModel) -> float:
         """All pairs, at every node of the angle."""
-        m = model(problem)
+        m = model
         return 3e-5 + self.nodes * m.width**2 * two_point_seconds(m.activation)
 
 
-class Dimensionless(WideFlow):
+class Dimensionless(WideNetwork):
     """d and p to infinity: orthogonal parts do not meet, and the cost grows linearly with the width."""
 
     name: ClassVar[str] = "dimensionless"
     summary: ClassVar[str] = "infinite width and dimension: one particle per unit, cost linear in the width"
     cites: ClassVar[tuple[str, ...]] = ("arnaboldi2023high",)
 
-    def refuses(self, problem: OnePassProblem) -> str | None:
+    def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
         """The O(p) series needs few teacher directions; all pairs need a moderate width."""
-        k, p = problem.data.units, problem.network.width
-        if p > MOST_PAIRS and not self._is_linear(problem):
+        k, p = model.units, model.width
+        if p > MOST_PAIRS and not self._is_linear(model):
             return (
                 f"{k} teacher units are too many for the series that makes width {p} possible; "
                 f"lower data.units, or network.width to {MOST_PAIRS}, where all pairs are used."
             )
-        return super().refuses(problem)
+        return super().refuses(problem, model)
 
-    def terms(self, model: Model, state: Particles) -> ClosureTerms:
+    def terms(self, model: TeacherModel, state: Particles) -> ClosureTerms:
         """Equation (5.2) with xi = 0 between units."""
         return dimensionless_terms(model, state, self.self_term)
 
-    def seconds(self, problem: OnePassProblem) -> float:
+    def seconds(self, model: TeacherModel) -> float:
         """Linear in the width, unless k is too large for the series."""
-        m = model(problem)
-        if self._is_linear(problem):
+        m = model
+        if self._is_linear(model):
             return 1e-4 + 1e-8 * m.width * (300 + series_size(m.activation, m.units) / 10)  # a short series, mostly
         return 3e-5 + m.width**2 * two_point_seconds(m.activation)
 
-    def cut_off(self, model: Model, state: Particles) -> Float[Array, ""]:
+    def cut_off(self, model: TeacherModel, state: Particles) -> Float[Array, ""]:
         """What the series leaves out."""
         return truncation(model, state)
 
-    def _is_linear(self, problem: OnePassProblem) -> bool:
-        m = model(problem)
+    def _is_linear(self, model: TeacherModel) -> bool:
+        m = model
         return uses_series(m.activation, m.units, m.width)
 
 

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from dimfree.onepass.model import Model
+from dimfree.onepass.model import OnePassModel
 
 
 class Samples(NamedTuple):
@@ -25,62 +25,69 @@ class Samples(NamedTuple):
     gram: Float[Array, "b b r"]  # x.x'
 
 
+class Scalars(NamedTuple):
+    """What a neuron has beside its weights, and the Q_ii at the start, which the spherical rule keeps."""
+
+    a: Float[Array, "p r"]
+    bias: Float[Array, "p r"]
+    norms: Float[Array, "p r"]
+
+
 class Progress(NamedTuple):
     """What a block does to the network."""
 
     coefficients: Float[Array, "b p r"]  # C
     factor: Float[Array, "p r"]  # pi
-    second_layer: Float[Array, "p r"]  # a
+    scalars: Scalars
 
 
 def run_block(
-    model: Model,
-    samples: Samples,
-    second_layer: Float[Array, "p r"],
-    norms: Float[Array, "p r"],
-    first_step: Int[Array, ""],
-    active: Int[Array, ""],
+    model: OnePassModel, samples: Samples, scalars: Scalars, first_step: Int[Array, ""], active: Int[Array, ""]
 ) -> Progress:
-    """The first `active` steps of a block; `norms` are Q_ii at its start (kept by the spherical rule)."""
+    """The first `active` steps of a block."""
     batch, p, d, dt = model.batch, model.width, model.dimension, model.time_step
     b, _, replicas = samples.students.shape
     steps = b // batch
 
     def step(
-        carry: tuple[Array, Array, Array], inputs: tuple[Array, Array, Array]
-    ) -> tuple[tuple[Array, Array, Array], Array]:
-        base, pi, a = carry
+        carry: tuple[Array, Array, Array, Array], inputs: tuple[Array, Array, Array]
+    ) -> tuple[tuple[Array, Array, Array, Array], Array]:
+        base, pi, a, bias = carry
         s, labels, gram = inputs
-        on = s < active
-        rate = jnp.where(on, model.schedule((first_step + s) * dt), 0.0)
-        fields = pi * jax.lax.dynamic_slice_in_dim(base, s * batch, batch)  # (batch, p, r)
+        rate, pace = model.rates(first_step + s, s < active)
+        products = pi * jax.lax.dynamic_slice_in_dim(base, s * batch, batch)  # (batch, p, r)
+        fields = products + bias if model.offsets else products
         values = model.activation(fields)
         error = labels - jnp.mean(a * values, axis=1)
         gradient = a * model.activation.derivative(fields) * error[:, None, :]
         push = rate * model.gamma / (p * batch)
-        kept = jnp.where(on, 1 - model.omega * dt, 1.0)
-        new_pi = kept * pi
-        if model.spherical:
-            within = jax.lax.dynamic_slice_in_dim(gram, s * batch, batch, axis=1)
-            new_pi = new_pi * _to_sphere(norms, kept, push, fields, gradient, within, d)
-        if model.trained:
-            kept_a = jnp.where(on, 1 - model.omega_a * dt, 1.0)
+        kept = 1 - model.omega * dt * pace
+        rows = jnp.zeros_like(gradient)
+        if model.train_a:
+            kept_a = 1 - model.omega_a * dt * pace
             a = kept_a * a + rate * model.eta_a * model.gamma / (d * p * batch) * jnp.sum(
                 values * error[:, None, :], axis=0
             )
-        rows = push * gradient / (kept * pi)
-        if steps > 1:  # later samples of the block see the new weights
-            base = sum((gram[i][:, None, :] * rows[i] for i in range(batch)), base)
-        return (base, new_pi, a), rows
+        if model.train_b:
+            bias = kept * bias + push / d * jnp.sum(gradient, axis=0)
+        if model.train_w:
+            rows = push * gradient / (kept * pi)
+            pi = kept * pi
+            if model.spherical and not model.noisy:  # noise comes before the projection, and is not of this block
+                within = jax.lax.dynamic_slice_in_dim(gram, s * batch, batch, axis=1)
+                pi = pi * _to_sphere(scalars.norms, kept, push, products, gradient, within, d)
+            if steps > 1:  # later samples of the block see the new weights
+                base = sum((gram[i][:, None, :] * rows[i] for i in range(batch)), base)
+        return (base, pi, a, bias), rows
 
     inputs = (
         jnp.arange(steps),
         samples.labels.reshape(steps, batch, replicas),
         samples.gram.reshape(steps, batch, b, replicas),
     )
-    start = (samples.students, jnp.ones_like(second_layer), second_layer)
-    (_, pi, a), rows = jax.lax.scan(step, start, inputs)
-    return Progress(rows.reshape(b, p, replicas), pi, a)
+    start = (samples.students, jnp.ones_like(scalars.a), scalars.a, scalars.bias)
+    (_, pi, a, bias), rows = jax.lax.scan(step, start, inputs)
+    return Progress(rows.reshape(b, p, replicas), pi, Scalars(a, bias, scalars.norms))
 
 
 def _to_sphere(norms: Array, kept: Array, push: Array, fields: Array, gradient: Array, gram: Array, d: Array) -> Array:

@@ -1,66 +1,81 @@
-"""Walking in blocks to any step: the path depends on the seed alone, not on the times at which it is watched."""
+"""SGD in blocks, to any step: the path depends on the seed alone, not on the times at which it is looked at."""
 
 from abc import abstractmethod
-from typing import Any, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key, PyTree
 
-from dimfree.description import Description
-from dimfree.onepass.model import block_steps
+from dimfree.description import Evolution, Observed
+from dimfree.onepass.model import OnePassModel, block_steps
+from dimfree.onepass.start import Start
 
-Weights = TypeVar("Weights")
+M = TypeVar("M", bound=OnePassModel, contravariant=True)
+Network = TypeVar("Network")
 
 
-class Walk(eqx.Module, Generic[Weights]):
+class AtBlock(eqx.Module, Generic[Network]):
     """The network at the start of block number `block`; block n always draws the same samples."""
 
-    network: Weights
+    network: Network
     block: Int[Array, ""]
     key: Key[Array, ""]
 
 
-class Walker(Description):
+class BlockedSGD(Evolution[M, Start, AtBlock[Network]], Generic[M, Network]):
     """Real SGD in blocks. A saved state at t is the state after exactly t/dt steps."""
 
-    stochastic = True
+    real: ClassVar[bool] = True
+    stochastic: ClassVar[bool] = True
+    scatters: ClassVar[bool] = True
 
-    def steps_per_block(self, model: Any) -> int:
+    def steps_per_block(self, model: M) -> int:
         """How many steps one block takes."""
         return block_steps(model.batch)
 
     @abstractmethod
-    def walk_block(
-        self, model: Any, network: Any, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
-    ) -> Any:
+    def through_block(
+        self, model: M, network: Network, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
+    ) -> Network:
         """The network after the first `active` steps of a block."""
 
     @abstractmethod
-    def overlaps(self, model: Any, network: Any) -> Any:
-        """Overlaps with a leading replica axis."""
+    def look(self, model: M, network: Network) -> PyTree[Float[Array, "r ..."]]:
+        """What is kept of a network at an asked time."""
 
-    def advance(self, model: Any, state: Walk[Any], times: Float[Array, " t"]) -> tuple[Walk[Any], Any]:
+    @abstractmethod
+    def risks(self, model: M, network: Network) -> Float[Array, " r"]:
+        """The risk of every replica."""
+
+    @abstractmethod
+    def observe(self, model: M, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
+        """Observables at all asked times at once."""
+
+    def advance(
+        self, model: M, state: AtBlock[Network], times: Float[Array, " t"]
+    ) -> tuple[AtBlock[Network], Observed]:
         """Full blocks up to each time, then the beginning of the next one; times must not decrease."""
         size = self.steps_per_block(model)
 
-        def to_time(walk: Walk[Any], time: Array) -> tuple[Walk[Any], Any]:
+        def to_time(now: AtBlock[Network], time: Array) -> tuple[AtBlock[Network], PyTree[Array]]:
             step = jnp.rint(time / model.time_step).astype(int)
             target = step // size
 
-            def block(n: Array, network: Any) -> Any:
-                key = jax.random.fold_in(walk.key, n)
-                return self.walk_block(model, network, n, key, jnp.minimum(step - n * size, size))
+            def block(n: Array, network: Network) -> Network:
+                key = jax.random.fold_in(now.key, n)
+                return self.through_block(model, network, n, key, jnp.minimum(step - n * size, size))
 
-            def stretch(network: Any, ends: Array) -> tuple[Any, Any]:
+            def stretch(network: Network, ends: Array) -> tuple[Network, Network]:
                 network = jax.lax.fori_loop(ends[0], ends[1], block, network)
                 return network, network
 
             # full blocks first; then the one the step lies in, whose start is kept and whose beginning is what is seen
-            ends = jnp.stack([jnp.stack([walk.block, target]), jnp.stack([target, target + 1])])
-            seen, networks = jax.lax.scan(stretch, walk.network, ends)
+            ends = jnp.stack([jnp.stack([now.block, target]), jnp.stack([target, target + 1])])
+            seen, networks = jax.lax.scan(stretch, now.network, ends)
             kept = jax.tree.map(lambda x: x[0], networks)
-            return Walk(kept, target, walk.key), self.overlaps(model, seen)
+            return AtBlock(kept, target, now.key), self.look(model, seen)
 
-        return jax.lax.scan(to_time, state, times)
+        state, looks = jax.lax.scan(to_time, state, times)
+        return state, self.observe(model, looks)

@@ -10,29 +10,30 @@ from typing import ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key, PyTree
 
-from dimfree.description import Cost
-from dimfree.onepass.model import Model, block_steps
+from dimfree.description import Cost, Observed
 from dimfree.gaussian.draws import chi_squares, lower_triangle, normals
 from dimfree.gaussian.overlaps import Overlaps, factor
+from dimfree.onepass.model import TeacherModel, block_steps
+from dimfree.onepass.observe import overlap_risk, teacher_observables
+from dimfree.onepass.real.block import Progress, Samples, Scalars, run_block
+from dimfree.onepass.real.blocked import AtBlock, BlockedSGD
 from dimfree.onepass.start import Start
-from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.real.block import Progress, Samples, run_block
-from dimfree.onepass.real.vectors import labels
-from dimfree.onepass.real.walk import Walk, Walker
+from dimfree.problem import Problem
 
 _FACTORS = 8  # how many factorisations of Omega share one draw of random numbers
 
 
 class OverlapNetwork(eqx.Module):
-    """Overlaps with a leading replica axis, and the norms that the spherical rule keeps."""
+    """Overlaps with a leading replica axis, offsets, and the norms that the spherical rule keeps."""
 
     overlaps: Overlaps
+    bias: Float[Array, "r p"]
     norms: Float[Array, "r p"]
 
 
-class OverlapChain(Walker):
+class OverlapChain(BlockedSGD[TeacherModel, OverlapNetwork]):
     """SGD seen through its overlaps, exact in law at every dimension."""
 
     name: ClassVar[str] = "chain"
@@ -40,27 +41,40 @@ class OverlapChain(Walker):
         "real one-pass SGD in overlap space, exact in law; a step costs the same at every dimension"
     )
     cites: ClassVar[tuple[str, ...]] = ("saad1995", "arnaboldi2023escaping")
+    models: ClassVar[type[TeacherModel]] = TeacherModel
+    needs: ClassVar[frozenset[str]] = frozenset({"pairs"})
 
-    def cost(self, problem: OnePassProblem) -> Cost:
+    def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
+        """Noise on the weights moves overlaps in a way that is not worked out."""
+        if model.noisy:
+            return "noise on the weights is not worked out in overlap space; leave out training.inverse_temperature, or use sgd."
+        return None
+
+    def cost(self, problem: Problem, model: TeacherModel) -> Cost:
         """Per sample: p+k draws, the sample's share of a block's Gram matrix and of one Cholesky factor."""
-        n, R, batch = problem.network.width + problem.data.units, problem.run.replicas, problem.training.batch
+        n, R, batch = model.width + model.units, problem.run.replicas, model.batch
         steps = problem.steps(problem.run.until)
         b = block_steps(batch) * batch
         per_sample = 6e-9 * (n + b) + 1e-9 * (n * b + n**3 / b) + 1e-7 + 3e-6 / R
         return Cost(steps * batch * R * per_sample, steps, 8.0 * R * (3 * b * (b + n) + 4 * n * n))
 
-    def begin(self, model: Model, start: Start, replicas: int, key: Key[Array, ""]) -> Walk[OverlapNetwork]:
+    def begin(self, model: TeacherModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[OverlapNetwork]:
         """Every replica starts from the same overlaps."""
-        overlaps = jax.tree.map(lambda x: jnp.broadcast_to(x, (replicas, *x.shape)), start.overlaps)
+        overlaps, bias = jax.tree.map(lambda x: jnp.broadcast_to(x, (replicas, *x.shape)), (start.overlaps, start.bias))
         norms = jnp.diagonal(overlaps.Q, axis1=-2, axis2=-1)
-        return Walk(OverlapNetwork(overlaps, norms), jnp.zeros((), int), key)
+        return AtBlock(OverlapNetwork(overlaps, bias, norms), jnp.zeros((), int), key)
 
-    def steps_per_block(self, model: Model) -> int:
+    def steps_per_block(self, model: TeacherModel) -> int:
         """Several factorisations of Omega share one draw."""
         return _FACTORS * block_steps(model.batch)
 
-    def walk_block(
-        self, model: Model, network: OverlapNetwork, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
+    def through_block(
+        self,
+        model: TeacherModel,
+        network: OverlapNetwork,
+        block: Int[Array, ""],
+        key: Key[Array, ""],
+        active: Int[Array, ""],
     ) -> OverlapNetwork:
         """Draw fields and Gram matrices from their exact law, run SGD on them, update the overlaps."""
         steps, first = block_steps(model.batch), block * self.steps_per_block(model)
@@ -71,13 +85,21 @@ class OverlapChain(Walker):
         def one(number: Array, network: OverlapNetwork) -> OverlapNetwork:
             done = number * steps
             here = _shaped(model, draws, number, b, replicas)
-            return _walk(model, network, here, first + done, jnp.clip(active - done, 0, steps))
+            return _learned(model, network, here, first + done, jnp.clip(active - done, 0, steps))
 
         return jax.lax.fori_loop(0, _FACTORS, one, network)
 
-    def overlaps(self, model: Model, network: OverlapNetwork) -> Overlaps:
+    def look(self, model: TeacherModel, network: OverlapNetwork) -> tuple[Overlaps, Float[Array, "r p"]]:
         """The state itself."""
-        return network.overlaps
+        return network.overlaps, network.bias
+
+    def risks(self, model: TeacherModel, network: OverlapNetwork) -> Float[Array, " r"]:
+        """From the overlaps."""
+        return jax.vmap(lambda state, b: overlap_risk(model, state, b))(network.overlaps, network.bias)
+
+    def observe(self, model: TeacherModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
+        """Overlaps and their risk."""
+        return teacher_observables(model, *looks)
 
 
 class _Draws(NamedTuple):
@@ -91,7 +113,7 @@ class _Draws(NamedTuple):
     noise: Float[Array, "..."]  # (b, r)
 
 
-def _draw(model: Model, b: int, replicas: int, key: Key[Array, ""]) -> _Draws:
+def _draw(model: TeacherModel, b: int, replicas: int, key: Key[Array, ""]) -> _Draws:
     """Flat, for all factorisations of a block at once."""
     inside_key, below_key, diagonal_key, noise_key = jax.random.split(key, 4)
     rank, count = _rank(model), _FACTORS * replicas
@@ -105,7 +127,7 @@ def _draw(model: Model, b: int, replicas: int, key: Key[Array, ""]) -> _Draws:
     )
 
 
-def _shaped(model: Model, draws: _Draws, number: Array, b: int, replicas: int) -> _Draws:
+def _shaped(model: TeacherModel, draws: _Draws, number: Array, b: int, replicas: int) -> _Draws:
     """The draws of one factorisation, in shape and in float64."""
 
     def part(flat: Array, *shape: int) -> Array:
@@ -120,28 +142,31 @@ def _shaped(model: Model, draws: _Draws, number: Array, b: int, replicas: int) -
     )
 
 
-def _outside_entries(model: Model, b: int) -> int:
+def _outside_entries(model: TeacherModel, b: int) -> int:
     return b * (b - 1) // 2 if model.few_dimensions is None else b * (model.few_dimensions - _rank(model))
 
 
-def _rank(model: Model) -> int:
+def _rank(model: TeacherModel) -> int:
     n = model.width + model.units
     return n if model.few_dimensions is None else min(n, model.few_dimensions)
 
 
-def _walk(model: Model, network: OverlapNetwork, draws: _Draws, first_step: Array, active: Array) -> OverlapNetwork:
+def _learned(
+    model: TeacherModel, network: OverlapNetwork, draws: _Draws, first_step: Array, active: Array
+) -> OverlapNetwork:
     """One factorisation of Omega, and the steps that it serves."""
     p, state = model.width, network.overlaps
     A = factor(state.covariance(model.target.P), _rank(model))
     inside = draws.inside
     fields = jnp.moveaxis(inside @ jnp.swapaxes(A, 1, 2), 0, -1)  # u_b = A xi_b
     gram = jnp.moveaxis(inside @ jnp.swapaxes(inside, 1, 2) + _outside(model, draws), 0, -1) / model.dimension
-    samples = Samples(fields[:, :p], labels(model, fields[:, p:], draws.noise), gram)
-    progress = run_block(model, samples, state.a.T, network.norms.T, first_step, active)
-    return OverlapNetwork(_updated(model, state, fields, gram, progress), network.norms)
+    samples = Samples(fields[:, :p], model.law.label(fields[:, p:], draws.noise), gram)
+    scalars = Scalars(state.a.T, network.bias.T, network.norms.T)
+    progress = run_block(model, samples, scalars, first_step, active)
+    return OverlapNetwork(_updated(model, state, fields, gram, progress), progress.scalars.bias.T, network.norms)
 
 
-def _outside(model: Model, draws: _Draws) -> Float[Array, "r b b"]:
+def _outside(model: TeacherModel, draws: _Draws) -> Float[Array, "r b b"]:
     """S of equation (1.4), the Gram matrix of what the inputs have outside the span of all weights."""
     b, replicas = draws.noise.shape
     few = model.few_dimensions is not None
@@ -150,7 +175,7 @@ def _outside(model: Model, draws: _Draws) -> Float[Array, "r b b"]:
     return T @ jnp.swapaxes(T, 1, 2)
 
 
-def _updated(model: Model, state: Overlaps, fields: Array, gram: Array, progress: Progress) -> Overlaps:
+def _updated(model: TeacherModel, state: Overlaps, fields: Array, gram: Array, progress: Progress) -> Overlaps:
     """Equations (1.1) and (1.2) for the whole block: W = pi (W_0 + Cᵀ X)."""
     p, d = model.width, model.dimension
     C, u, G = (jnp.moveaxis(x, -1, 0) for x in (progress.coefficients, fields, gram))
@@ -159,4 +184,4 @@ def _updated(model: Model, state: Overlaps, fields: Array, gram: Array, progress
     linear = C_T @ u / d
     H, dM = linear[..., :p], linear[..., p:]
     Q = state.Q + H + jnp.swapaxes(H, 1, 2) + C_T @ G @ C / d
-    return Overlaps(pi[:, :, None] * Q * pi[:, None, :], pi[:, :, None] * (state.M + dM), progress.second_layer.T)
+    return Overlaps(pi[:, :, None] * Q * pi[:, None, :], pi[:, :, None] * (state.M + dM), progress.scalars.a.T)

@@ -1,84 +1,176 @@
-"""One-pass SGD on weight vectors: the real thing."""
+"""One-pass SGD on weight vectors, whatever the law of the data: the real thing."""
 
 from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Float32, Int, Key, PyTree
 
-from dimfree.description import Cost
-from dimfree.onepass.model import Model, block_steps
+from dimfree.description import Cost, Observed
 from dimfree.gaussian.draws import normals
+from dimfree.gaussian.neuron_risk import risk_seconds
 from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.model import OnePassModel, TeacherModel, TwoGaussiansModel
+from dimfree.onepass.observe import gaussians_risk, overlap_risk, part_norms, teacher_observables
+from dimfree.onepass.real.block import Progress, Samples, Scalars, run_block
+from dimfree.onepass.real.blocked import AtBlock, BlockedSGD
 from dimfree.onepass.start import Start
-from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.real.block import Progress, Samples, run_block
-from dimfree.onepass.real.walk import Walk, Walker
+from dimfree.problem import Problem
 
 
 class Network(eqx.Module):
-    """Students of every replica, the one teacher they share, second layers, and the norms that the spherical rule keeps."""
+    """Students of every replica, the teachers they share, and what neurons have beside their weights."""
 
     students: Float[Array, "r p d"]
     teachers: Float[Array, "k d"]
-    second_layer: Float[Array, "p r"]
-    norms: Float[Array, "p r"]
+    scalars: Scalars
 
 
-class VectorSGD(Walker):
+class VectorSGD(BlockedSGD[OnePassModel, Network]):
     """SGD on vectors: inputs drawn in float32 (the draw is the bottleneck), state in float64."""
 
     name: ClassVar[str] = "sgd"
-    summary: ClassVar[str] = "real one-pass SGD on weight vectors"
+    summary: ClassVar[str] = "real one-pass SGD on weight vectors, offsets and second layer, with noise if asked for"
     cites: ClassVar[tuple[str, ...]] = ("robbins1951",)
+    models: ClassVar[type[OnePassModel]] = OnePassModel  # type: ignore[type-abstract]  # any of them
+    needs: ClassVar[frozenset[str]] = frozenset({"vectors"})
 
-    def cost(self, problem: OnePassProblem) -> Cost:
-        """Per sample: d draws, p+k products with them, and their share of the Gram matrix."""
-        n, d, R = problem.network.width + problem.data.units, problem.dimension, problem.run.replicas
-        steps = problem.steps(problem.run.until)
+    def cost(self, problem: Problem, model: OnePassModel) -> Cost:
+        """Per sample: d draws, products with all weights, a share of the Gram matrix; with noise, draws for every weight."""
+        p, d, R, steps = model.width, problem.dimension, problem.run.replicas, problem.steps(problem.run.until)
+        k = model.units if isinstance(model, TeacherModel) else 0
+        n = p + k
         per_sample = d * (7e-9 + 1e-10 * n) + 2e-8 * n + 1e-6 / R
-        return Cost(steps * problem.training.batch * R * per_sample, steps, R * d * (8.0 * n + 200))
+        if model.noisy:
+            per_sample += 6.5e-9 * p * d / model.batch  # noise is drawn once a step
+        looks = 0.0 if isinstance(model, TeacherModel) else len(problem.times) * R * risk_seconds(p)
+        return Cost(steps * model.batch * R * per_sample + looks, steps, R * d * (8.0 * n + 200))
 
-    def begin(self, model: Model, start: Start, replicas: int, key: Key[Array, ""]) -> Walk[Network]:
-        """Every replica starts from the same weights."""
-        if start.weights is None:
-            raise ValueError("VectorSGD needs a start drawn with vectors=True.")
+    def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[Network]:
+        """Every replica starts from the same network."""
+        assert start.weights is not None, "a start with vectors is among the needs of sgd"
         p, R = model.width, replicas
-        network = Network(
-            students=jnp.broadcast_to(start.weights[:p], (R, p, start.weights.shape[1])),
-            teachers=start.weights[p:],
-            second_layer=jnp.broadcast_to(start.overlaps.a[:, None], (p, R)),
-            norms=jnp.broadcast_to(jnp.diagonal(start.overlaps.Q)[:, None], (p, R)),
-        )
-        return Walk(network, jnp.zeros((), int), key)
+        scalars = Scalars(*(jnp.broadcast_to(x[:, None], (p, R)) for x in (start.measured.a, start.bias, start.norms)))
+        students = jnp.broadcast_to(start.weights[:p], (R, p, start.weights.shape[1]))
+        return AtBlock(Network(students, start.weights[p:], scalars), jnp.zeros((), int), key)
 
-    def walk_block(
-        self, model: Model, network: Network, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
+    def through_block(
+        self, model: OnePassModel, network: Network, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
     ) -> Network:
         """Matrix products for the whole block, small sequential updates, one rank-b update of the weights."""
-        R, _, d = network.students.shape
-        steps = block_steps(model.batch)
-        input_key, noise_key = jax.random.split(key)
-        b = steps * model.batch
-        X = normals(input_key, R * b * d).reshape(R, b, d)  # sqrt(d) times the inputs
-        fields, gram = _products(X, network)
-        p = model.width
-        noise = normals(noise_key, b * R).reshape(b, R)
-        samples = Samples(fields[:, :p], labels(model, fields[:, p:], noise), gram)
-        progress = run_block(model, samples, network.second_layer, network.norms, block * steps, active)
-        students = _updated(network.students, progress, X)
-        if model.spherical:  # the block kept the norms up to rounding; rounding must not add up
-            students = students * jnp.sqrt(network.norms.T * d / jnp.sum(students**2, axis=-1))[..., None]
-        return Network(students, network.teachers, progress.second_layer, network.norms)
+        steps = self.steps_per_block(model)
+        taken = _shaken_steps if model.noisy else _learned_block
+        return taken(model, network, block * steps, steps, key, active)
 
-    def overlaps(self, model: Model, network: Network) -> Overlaps:
-        """Measured on the vectors."""
-        W, d = network.students, network.students.shape[-1]
-        return Overlaps(W @ jnp.swapaxes(W, 1, 2) / d, W @ network.teachers.T / d, network.second_layer.T)
+    def look(self, model: OnePassModel, network: Network) -> PyTree[Float[Array, "r ..."]]:
+        """Overlaps measured on the vectors; on two Gaussians norms and risks."""
+        bias, a = network.scalars.bias.T, network.scalars.a.T
+        if isinstance(model, TeacherModel):
+            return _overlaps(network), bias
+        assert isinstance(model, TwoGaussiansModel)
+        r1, r2 = part_norms(network.students, model.signal)
+        return {"risk": self.risks(model, network), "a": a, "bias": bias, "r1": r1, "r2": r2}
+
+    def risks(self, model: OnePassModel, network: Network) -> Float[Array, " r"]:
+        """Population risks, each from the state of one network."""
+        bias, a = network.scalars.bias.T, network.scalars.a.T
+        if isinstance(model, TeacherModel):
+            return jax.vmap(lambda state, b: overlap_risk(model, state, b))(_overlaps(network), bias)
+        assert isinstance(model, TwoGaussiansModel)
+        return jax.lax.map(lambda one: gaussians_risk(model, *one), (network.students, bias, a))
+
+    def observe(self, model: OnePassModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
+        """The risk of a teacher's student is a function of its overlaps."""
+        return teacher_observables(model, *looks) if isinstance(model, TeacherModel) else looks
 
 
-def _products(X: Float[Array, "r b d"], network: Network) -> tuple[Float[Array, "b n r"], Float[Array, "b b r"]]:
+def _overlaps(network: Network) -> Overlaps:
+    W, d = network.students, network.students.shape[-1]
+    return Overlaps(W @ jnp.swapaxes(W, 1, 2) / d, W @ network.teachers.T / d, network.scalars.a.T)
+
+
+def _learned_block(
+    model: OnePassModel,
+    network: Network,
+    first: Int[Array, ""],
+    steps: int,
+    key: Key[Array, ""],
+    active: Int[Array, ""],
+) -> Network:
+    """The network after the first `active` of `steps` steps."""
+    R, _, d = network.students.shape
+    X, hidden = model.law.draw(key, R, steps * model.batch, d)
+    return _learned(model, network, X, hidden, first, active)
+
+
+def _learned(
+    model: OnePassModel,
+    network: Network,
+    X: Float32[Array, "r b d"],
+    hidden: Float[Array, "b r"],
+    first: Int[Array, ""],
+    active: Int[Array, ""],
+) -> Network:
+    """The network after the first `active` steps on these samples, before any noise."""
+    p = model.width
+    fields, gram = _products(X, network)
+    samples = Samples(fields[:, :p], model.law.label(fields[:, p:], hidden), gram)
+    progress = run_block(model, samples, network.scalars, first, active)
+    students = _updated(network.students, progress, X) if model.train_w else network.students
+    kept = students if model.noisy else _kept(model, students, progress.scalars)
+    return Network(kept, network.teachers, progress.scalars)
+
+
+def _shaken_steps(
+    model: OnePassModel,
+    network: Network,
+    first: Int[Array, ""],
+    steps: int,
+    key: Key[Array, ""],
+    active: Int[Array, ""],
+) -> Network:
+    """Noise moves all directions at every step, so that the steps of a block are taken one by one."""
+    sample_key, noise_key = jax.random.split(key)
+    R, p, d = network.students.shape
+    X, hidden = model.law.draw(sample_key, R, steps * model.batch, d)
+
+    def one(network: Network, inputs: tuple[Array, ...]) -> tuple[Network, None]:
+        s, x, h, on_weights, on_scalars = inputs
+        after = _learned(model, network, jnp.swapaxes(x, 0, 1), h, first + s, active - s)
+        pace = model.rates(first + s, s < active)[1]
+        return _shaken(model, after, on_weights, on_scalars, pace), None
+
+    x, h = (part.reshape(steps, model.batch, *part.shape[1:]) for part in (jnp.swapaxes(X, 0, 1), hidden))
+    weights_key, scalars_key = jax.random.split(noise_key)
+    # in bulk, as draws fused into a step cost several times more
+    on_weights = normals(weights_key, steps * R * p * d).reshape(steps, R, p, d)
+    on_scalars = normals(scalars_key, steps * 2 * p * R).reshape(steps, 2, p, R)
+    return jax.lax.scan(one, network, (jnp.arange(steps), x, h, on_weights, on_scalars))[0]
+
+
+def _shaken(
+    model: OnePassModel, network: Network, on_weights: Array, on_scalars: Array, pace: Float[Array, ""]
+) -> Network:
+    """Gaussian noise of variance 2 T dt on every trained parameter in the scaling of docs/theory/mean-field.md, section c."""
+    spread, d = jnp.sqrt(2 * model.temperature * model.time_step * pace), network.students.shape[-1]
+    scalars = network.scalars._replace(
+        a=network.scalars.a + spread * model.train_a * on_scalars[0],
+        bias=network.scalars.bias + spread * model.train_b * on_scalars[1],
+    )
+    students = network.students + spread * d**0.5 * on_weights if model.train_w else network.students
+    return Network(_kept(model, students, scalars), network.teachers, scalars)
+
+
+def _kept(model: OnePassModel, students: Float[Array, "r p d"], scalars: Scalars) -> Float[Array, "r p d"]:
+    """Every row back at its norm: a block without noise is there up to rounding, which must not add up."""
+    if not (model.spherical and model.train_w):
+        return students
+    d = students.shape[-1]
+    return students * jnp.sqrt(scalars.norms.T * d / jnp.sum(students**2, axis=-1))[..., None]
+
+
+def _products(X: Float32[Array, "r b d"], network: Network) -> tuple[Float[Array, "b n r"], Float[Array, "b b r"]]:
     """Preactivations in float64 and the Gram matrix, replica by replica: one replica's block stays in the cache."""
 
     def one(inputs: tuple[Array, Array]) -> tuple[Array, Array, Array]:
@@ -92,12 +184,7 @@ def _products(X: Float[Array, "r b d"], network: Network) -> tuple[Float[Array, 
     return jnp.moveaxis(fields, 0, -1), jnp.moveaxis(gram, 0, -1).astype(float) / d
 
 
-def labels(model: Model, teachers: Float[Array, "b k r"], noise: Float[Array, "b r"]) -> Float[Array, "b r"]:
-    """y = f*(lambda*) + sqrt(Delta) z."""
-    return model.target(jnp.swapaxes(teachers, 1, 2)) + jnp.sqrt(model.Delta) * noise
-
-
-def _updated(students: Float[Array, "r p d"], progress: Progress, X: Float[Array, "r b d"]) -> Float[Array, "r p d"]:
+def _updated(students: Float[Array, "r p d"], progress: Progress, X: Float32[Array, "r b d"]) -> Float[Array, "r p d"]:
     """pi (W_0 + Cᵀ X); the products may be rounded to float32, their sum may not."""
     C = jnp.moveaxis(progress.coefficients, -1, 0) / jnp.sqrt(1.0 * X.shape[-1])
     return progress.factor.T[..., None] * (students + jnp.swapaxes(C, 1, 2).astype(X.dtype) @ X)

@@ -1,13 +1,13 @@
 """What is learned: the law of inputs and labels."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveInt, model_validator
 
+from dimfree.onepass.sections.network import Scaling
 from dimfree.problem.activation import Activation
 from dimfree.problem.section import Section
-from dimfree.onepass.sections.network import Scaling
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -47,10 +47,15 @@ class MultiIndex(Section):
 
     title: ClassVar[str] = "[data]"
     kind: Literal["multi-index"] = "multi-index"
-    link: Literal["terms", "staircase-2", "staircase-3", "staircase-4", "parity-2", "parity-3"] = "terms"
+    link: Literal["terms", "staircase-2", "staircase-3", "staircase-4", "parity-2", "parity-3"] = "staircase-2"
     terms: tuple[tuple[Annotated[int, Field(ge=0, le=20)], ...], ...] = ()
     coefficients: tuple[float, ...] = ()
     noise: NonNegativeFloat = 1e-3
+
+    @classmethod
+    def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Whoever gives terms need not say that the link is made of them."""
+        return {**values, "link": "terms"} if "terms" in values and "link" not in values else values
 
     @model_validator(mode="after")
     def _consistent(self) -> "MultiIndex":
@@ -85,7 +90,33 @@ class MultiIndex(Section):
         return len(self.expansion[0][0])
 
 
-Data = Annotated[Teacher | MultiIndex, Field(discriminator="kind")]
+class TwoGaussians(Section):
+    """Labels +1 and -1, equally likely, and centred inputs of variance (1 + label * contrast)²/dimension.
+
+    With `signal` only so many coordinates are that telling; the others have variance 1/dimension in both classes. Left out,
+    the other sections are those of the literature on distributional dynamics: many neurons, of which the first layer learns.
+    """
+
+    title: ClassVar[str] = "[data]"
+    embedded: ClassVar[dict[str, Any]] = {
+        "dimension": 40,
+        "network": {"width": 400, "activation": {"knots": [0.5, 1.5], "values": [-2.5, 7.5]}},
+        "training": {"learning_rate": 0.32, "scheduled": "everything", "second_layer_decay": "same"},
+        "start": {"kind": "gaussian", "scale": 0.8},
+        "run": {"until": 10.0, "replicas": 2, "points": 21, "spacing": "linear"},
+    }
+    kind: Literal["two-gaussians"] = "two-gaussians"
+    contrast: float = Field(default=0.8, gt=0, lt=1)
+    signal: PositiveInt | None = None
+    noise: ClassVar[float] = 0.0  # labels are exact
+
+    @property
+    def units(self) -> int:
+        """No direction is told apart from the others."""
+        return 0
+
+
+Data = Annotated[Teacher | MultiIndex | TwoGaussians, Field(discriminator="kind")]
 
 
 def check_covariance(given: "np.ndarray[tuple[int, ...], np.dtype[np.object_]]", size: int, name: str) -> None:

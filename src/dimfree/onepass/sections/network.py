@@ -1,24 +1,49 @@
 """What learns: the two-layer network."""
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import PositiveInt, model_validator
+from pydantic import Field, PositiveInt, field_validator, model_validator
 
 from dimfree.problem.activation import Activation
 from dimfree.problem.section import Section
 
 Scaling = Literal["mean", "sqrt", "sum"]
+Part = Literal["first-layer", "bias", "second-layer"]
+_PARTS: tuple[Part, ...] = ("first-layer", "bias", "second-layer")
 
 
 class TwoLayer(Section):
-    """f(x) = s sum_i a_i activation(w_i.x), with s = 1/width ("mean"), 1/sqrt(width) ("sqrt") or 1 ("sum")."""
+    """f(x) = s sum_i a_i activation(w_i.x + b_i), with s = 1/width ("mean"), 1/sqrt(width) ("sqrt") or 1 ("sum").
+
+    The parts named in `trained` learn; second_layer = "trained" or "fixed" is a short way to have the second layer among them.
+    """
 
     title: ClassVar[str] = "[network]"
     width: PositiveInt = 4
     activation: Activation = "erf"
-    second_layer: Literal["fixed", "trained"] = "fixed"
+    trained: tuple[Part, ...] = Field(default=("first-layer",), min_length=1)
     second_layer_start: float | Literal["signs"] | tuple[float, ...] = 1.0
+    bias_start: float = 0.0
     scaling: Scaling = "mean"
+
+    @classmethod
+    def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """The short way to have the second layer among the parts that learn."""
+        parts = values.get("trained", ("first-layer",))
+        if "second_layer" not in values or not isinstance(parts, list | tuple):
+            return values
+        given = values["second_layer"]
+        if given not in ("fixed", "trained"):
+            raise ValueError(f"second_layer is {given!r}; choose 'fixed' or 'trained'.")
+        rest = {key: value for key, value in values.items() if key != "second_layer"}
+        others = [part for part in parts if part != "second-layer"]
+        return {**rest, "trained": [*others, *(["second-layer"] if given == "trained" else [])]}
+
+    @field_validator("trained")
+    @classmethod
+    def _in_order(cls, trained: tuple[Part, ...]) -> tuple[Part, ...]:
+        """However the parts are listed, it is the same network."""
+        return tuple(part for part in _PARTS if part in trained)
 
     @model_validator(mode="after")
     def _consistent(self) -> "TwoLayer":
@@ -27,6 +52,16 @@ class TwoLayer(Section):
                 f"second_layer_start has {len(self.second_layer_start)} entries for width {self.width}; give one per unit."
             )
         return self
+
+    @property
+    def second_layer(self) -> Literal["fixed", "trained"]:
+        """Whether the second layer learns."""
+        return "trained" if "second-layer" in self.trained else "fixed"
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether neurons have an offset b that is not zero or may become so."""
+        return "bias" in self.trained or self.bias_start != 0
 
 
 def prefactor(scaling: Scaling, width: int) -> float:

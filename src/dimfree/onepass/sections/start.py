@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, PositiveFloat
 
-from dimfree.problem.section import Section
 from dimfree.onepass.sections.data import Matrix
+from dimfree.problem.section import Section
 
 
 class GaussianStart(Section):

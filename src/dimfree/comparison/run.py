@@ -1,0 +1,85 @@
+"""The verbs for one account: solve a theory, simulate the real thing, and get a labelled dataset."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import jax
+import xarray as xr
+
+from dimfree.description import AnyDescription, Stationary
+from dimfree.errors import ProblemError
+from dimfree.problem import Problem, load
+from dimfree.registry import description, setting_of
+from dimfree.results.record import record, record_end, shared_start
+
+Watcher = Callable[[str, float], None]  # is told which description has done which share of its work
+
+
+def settled(problem: Problem | str | Path | None, changes: dict[str, Any]) -> Problem:
+    """A problem given as such, as a file, or not at all, with some keys changed."""
+    if isinstance(problem, dict):
+        raise ProblemError("the problem is a dict; write df.Problem(**values), or give the path of a TOML file.")
+    base = Problem() if problem is None else problem if isinstance(problem, Problem) else load(problem)
+    given = {key: value for key, value in changes.items() if value is not None}
+    return base.replace(**given) if given else base
+
+
+def keys(problem: Problem, title: str) -> tuple[jax.Array, jax.Array]:
+    """The randomness of the start, shared by all accounts, and that of one of them."""
+    key = jax.random.key(problem.run.seed)
+    return jax.random.fold_in(key, 0), jax.random.fold_in(key, crc32(title.encode()))
+
+
+def solve(
+    problem: Problem | str | Path | None = None,
+    by: str | AnyDescription | None = None,
+    *,
+    until: float | None = None,
+    seed: int | None = None,
+    watch: Watcher = lambda title, done: None,
+) -> xr.Dataset:
+    """Solve one limit theory.
+
+    Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `by`, the theory as a name or an
+    object (left out, that of the problem's setting); `until` and `seed` instead of the problem's; `watch`, called with the
+    title and the share of the work done.
+
+    Returns the observables as an xarray.Dataset over (time, replica, ...), with provenance in its attrs; a theory of the end of
+    training alone has no time.
+
+        risk = df.solve(df.Problem(dimension=200), until=5.0)["risk"]
+    """
+    chosen = settled(problem, {"run.until": until, "run.seed": seed})
+    return run_one(chosen, by or setting_of(chosen).theory, watch)
+
+
+def simulate(
+    problem: Problem | str | Path | None = None,
+    by: str | AnyDescription | None = None,
+    *,
+    until: float | None = None,
+    replicas: int | None = None,
+    seed: int | None = None,
+    watch: Watcher = lambda title, done: None,
+) -> xr.Dataset:
+    """Run real SGD.
+
+    Arguments as those of `solve`; `by` is an experiment (left out, that of the problem's setting), `replicas` how many
+    independent runs it makes.
+
+        risk = df.simulate(df.Problem(dimension=200), until=5.0, replicas=4)["risk"].mean("replica")
+    """
+    chosen = settled(problem, {"run.until": until, "run.replicas": replicas, "run.seed": seed})
+    return run_one(chosen, by or setting_of(chosen).simulation, watch)
+
+
+def run_one(problem: Problem, by: str | AnyDescription, watch: Watcher) -> xr.Dataset:
+    """One account from the start that a comparison would give it: the same seed gives the same numbers."""
+    one = description(by) if isinstance(by, str) else by
+    if isinstance(one, Stationary):
+        return record_end(problem, one)
+    start_key, own_key = keys(problem, one.title)
+    start = shared_start(problem, (one,), start_key)
+    return record(problem, one, start, own_key, lambda done: watch(one.title, done))

@@ -1,0 +1,94 @@
+"""How all figures look, and how an account is drawn: experiments as markers with a band, theories as lines.
+
+It stands to the left of the settings, whose figures use it, and knows none of them.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dimfree.files import replacing
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+_LINES = (("#d95f02", "-"), ("#7570b3", "--"), ("#1b9e77", "-."), ("#e7298a", ":"), ("#e6ab02", "--"), ("#66a61e", "-"))
+_MARKS = (("black", "o"), ("#1f78b4", "s"), ("#33a02c", "^"), ("#6a3d9a", "D"))
+_MARKERS = 16
+
+
+class Look(NamedTuple):
+    """How one account is drawn everywhere in a figure."""
+
+    colour: str
+    line: str  # of a theory
+    marker: str  # of an experiment
+    first: int  # experiments agree in law: their markers must not hide each other
+    real: bool
+    scatters: bool  # the band is that of the replicas; otherwise that of their mean
+
+
+def looks(accounts: "Mapping[str, xr.Dataset]") -> dict[str, Look]:
+    """A look for every account, by its place among experiments or theories."""
+    found, counts = {}, {True: 0, False: 0}
+    for title, data in accounts.items():
+        real = bool(data.attrs["real"])
+        number = counts[real]
+        counts[real] += 1
+        colour, style = (_MARKS if real else _LINES)[number % len(_MARKS if real else _LINES)]
+        found[title] = Look(
+            colour, "" if real else style, style if real else "", number, real, bool(data.attrs["scatters"])
+        )
+    return found
+
+
+def draw_account(axes: "Axes", look: Look, time: Values, values: Values, label: str, colour: str = "") -> None:
+    """The mean over replicas (axis 1) against time, with a band of 80 % of them, or of two standard errors."""
+    colour, mean, replicas = colour or look.colour, values.mean(axis=1), values.shape[1]
+    if replicas > 1:
+        error = values.std(axis=1, ddof=1) / np.sqrt(replicas)
+        low, high = np.quantile(values, [0.1, 0.9], axis=1) if look.scatters else (mean - 2 * error, mean + 2 * error)
+        axes.fill_between(time, low, high, color=colour, alpha=0.15, lw=0)
+    if not look.real:
+        axes.plot(time, mean, look.line, color=colour, lw=1.5, label=label, zorder=5)
+        return
+    every = max(1, len(time) // _MARKERS)
+    shown = slice(look.first * every // 2 % max(every, 1), None, every)
+    axes.plot(time[shown], mean[shown], look.marker, color=colour, ms=4.5, mfc="white", mew=1, label=label, zorder=4)
+
+
+def told(title: str, data: "xr.Dataset") -> str:
+    """The label of an account: how many runs an experiment is the mean of."""
+    replicas = data.sizes["replica"]
+    band = "" if replicas == 1 else " (band: 80 %)" if data.attrs["scatters"] else " (band: 2 s.e.)"
+    return title + (f", mean of {replicas}" if data.attrs["real"] else "") + band
+
+
+def save_drawing(draw: "Callable[[Figure], None]", path: Path) -> None:
+    """Draw into an empty figure with constrained layout and write it, complete or not at all."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(style()):
+        figure = Figure(layout="constrained")
+        draw(figure)
+        with replacing(path) as temporary:
+            figure.savefig(temporary, dpi=160)
+
+
+def style() -> Any:  # matplotlib's literal type of the keys is longer than this file
+    """How all figures look."""
+    return {
+        "font.size": 9,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.alpha": 0.25,
+        "legend.fontsize": 8,
+        "axes.titlesize": 9,
+    }

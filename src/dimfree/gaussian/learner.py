@@ -1,0 +1,42 @@
+"""What the expectations ask of a student and its target: they know neither problems nor training rules."""
+
+from typing import Protocol, runtime_checkable
+
+from jaxtyping import Array, Float
+
+from dimfree.functions.activation import Activation
+from dimfree.functions.target import Target
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A network of `width` units of one activation that learns a target with label noise of variance Delta."""
+
+    @property
+    def width(self) -> int: ...  # noqa: D102
+    @property
+    def units(self) -> int: ...  # noqa: D102
+    @property
+    def activation(self) -> Activation: ...  # noqa: D102
+    @property
+    def target(self) -> Target: ...  # noqa: D102
+    @property
+    def Delta(self) -> Float[Array, ""]: ...  # noqa: D102
+    @property
+    def dimension(self) -> Float[Array, ""]: ...  # noqa: D102
+
+
+@runtime_checkable
+class Stepper(Learner, Protocol):
+    """A learner and what decides the size of its steps."""
+
+    @property
+    def batch(self) -> int: ...  # noqa: D102
+    @property
+    def train_a(self) -> bool: ...  # noqa: D102
+    @property
+    def spherical(self) -> bool: ...  # noqa: D102
+    @property
+    def gamma(self) -> Float[Array, ""]: ...  # noqa: D102
+    @property
+    def eta_a(self) -> Float[Array, ""]: ...  # noqa: D102

@@ -1,0 +1,63 @@
+"""What a kind of problem brings to the law of its neurons: particles for the start, their field, and what is seen of them."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dimfree.onepass.fields.trained import Trained
+from dimfree.onepass.model import OnePassModel
+from dimfree.onepass.start import Start
+
+M = TypeVar("M", bound=OnePassModel, contravariant=True)
+
+
+class Kept(NamedTuple):
+    """What a particle keeps: the share of the neurons it stands for, and its second layer where that is not trained."""
+
+    mass: Float[Array, " n"]
+    a: Float[Array, " n"]
+
+
+class Form(eqx.Module, Generic[M]):
+    """One reduction of the distributional dynamics to particles of a few numbers."""
+
+    step: ClassVar[float]  # of the solver, small enough for ordinary problems
+
+    @abstractmethod
+    def law(self, model: M, start: Start, count: int) -> tuple[Any, Kept]:
+        """At most `count` particles that stand for the law of a Gaussian start."""
+
+    @abstractmethod
+    def own(self, model: M, start: Start) -> tuple[Any, Kept]:
+        """The neurons of the network as particles."""
+
+    @abstractmethod
+    def field(self, model: M, kept: Kept) -> Trained:
+        """What moves the particles."""
+
+    @abstractmethod
+    def observe(self, model: M, kept: Kept, particles: Any) -> dict[str, Float[Array, "t n ..."]]:
+        """Everything but the risk, of particles along time."""
+
+    @abstractmethod
+    def seconds(self, model: M, count: int) -> float:
+        """What one evaluation of the field costs with so many particles."""
+
+
+def equal(count: int) -> Float[Array, " n"]:
+    """Equal shares."""
+    return jnp.full(count, 1 / count)
+
+
+def quantiles(values: Float[Array, " p"], count: int) -> Float[Array, " n"]:
+    """`count` equally likely values in increasing order."""
+    return jnp.sort(values)[((np.arange(count) + 0.5) / count * values.size).astype(int)]
+
+
+def repeated_in_time(x: Float[Array, " n"], times: int) -> Float[Array, "t n"]:
+    """What does not move, at all times."""
+    return jnp.broadcast_to(x, (times, x.size))

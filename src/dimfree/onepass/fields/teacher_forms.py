@@ -1,0 +1,198 @@
+"""The law of the neurons that learn a function of a few directions (docs/theory/mean-field.md, sections a and f).
+
+From the canonical convention to the sheet: P = A Aᵀ, coordinates z of the teacher's span in which the label is f*(A z), weights
+s = (the part of w in the span)/sqrt(d) with M = s Aᵀ, r = |the rest of w|/sqrt(d) with Q_ii = |s|² + r², the same time, and R is
+twice the risk. A Gaussian start is a Gauss rule in s and r, whose weights are the shares of its particles, with both halves of
+the law of the second layer at every point.
+"""
+
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dimfree.functions.activation import Activation, Erf, General, PiecewiseLinear, Polynomial
+from dimfree.functions.target import Committee, HermiteLink, Target
+from dimfree.gaussian.even_orders import cosine_moments
+from dimfree.gaussian.overlaps import factor
+from dimfree.gaussian.particles import Particles, particles
+from dimfree.gaussian.two_point.ladder import two_point_seconds
+from dimfree.onepass.fields.cloud import ANGLES, Neurons, cloud_field, gaussian_cloud
+from dimfree.onepass.fields.form import Form, Kept, equal, quantiles, repeated_in_time
+from dimfree.onepass.fields.subspace import (
+    ORDERS,
+    Plane,
+    SubspaceField,
+    SubspaceNeurons,
+    smooth_plane,
+    split_plane,
+)
+from dimfree.onepass.fields.trained import Trained
+from dimfree.onepass.model import TeacherModel
+from dimfree.onepass.start import Start
+
+MOST_DIRECTIONS = 3
+_LAYERS = 2  # values of the second layer at every point: the halves of its law
+_REST = {1: 5, 2: 3, 3: 3}  # points in the norm of the rest, by the number of directions
+
+
+class CloudForm(Form[TeacherModel]):
+    """Only the first layer is trained, and pair kernels are closed: a particle is (M, r), and nothing is averaged on nodes."""
+
+    step: ClassVar[float] = 0.1
+
+    def law(self, model: TeacherModel, start: Start, count: int) -> tuple[Neurons, Kept]:
+        """The Gauss rule."""
+        points, mass = _gauss(model, start, count)
+        return _as_cloud(model, points), Kept(mass, points.a)
+
+    def own(self, model: TeacherModel, start: Start) -> tuple[Neurons, Kept]:
+        """The overlaps of the neurons."""
+        points = _measured(model, start)
+        return _as_cloud(model, points), Kept(equal(model.width), points.a)
+
+    def field(self, model: TeacherModel, kept: Kept) -> Trained:
+        """The exact field of a cloud."""
+        decays = Neurons(jnp.reshape(model.omega, (1, 1)), jnp.reshape(model.omega, 1))
+        return Trained(cloud_field(model, kept.mass, kept.a), Neurons(jnp.ones((1, 1)), jnp.ones(1)), decays, kept.mass)
+
+    def observe(self, model: TeacherModel, kept: Kept, particles: Neurons) -> dict[str, Float[Array, "t n ..."]]:
+        """Overlaps, and what does not move."""
+        overlaps = Particles(particles.M, particles.r**2, repeated_in_time(kept.a, len(particles.r)))
+        return _overlaps(model, kept, overlaps)
+
+    def seconds(self, model: TeacherModel, count: int) -> float:
+        """All pairs at all angles."""
+        return 2e-4 + ANGLES * count**2 * two_point_seconds(model.activation)
+
+
+class SubspaceForm(Form[TeacherModel]):
+    """Everything else: a particle is (a, b, s, r), and the span of the teacher is averaged on nodes."""
+
+    step: ClassVar[float] = 0.1
+
+    def law(self, model: TeacherModel, start: Start, count: int) -> tuple[SubspaceNeurons, Kept]:
+        """The Gauss rule."""
+        points, mass = _gauss(model, start, count)
+        return points, Kept(mass, points.a)
+
+    def own(self, model: TeacherModel, start: Start) -> tuple[SubspaceNeurons, Kept]:
+        """All numbers of the neurons."""
+        points = _measured(model, start)
+        return points, Kept(equal(model.width), points.a)
+
+    def field(self, model: TeacherModel, kept: Kept) -> Trained:
+        """What is trained moves and decays."""
+        plane, A = _plane(model.target), factor(model.target.P, model.units)
+        inner = SubspaceField(
+            model.activation,
+            plane,
+            model.target(plane.z @ A.T),
+            cosine_moments(model.dimension - model.units, ORDERS),
+            kept.mass,
+            model.train_a,
+            model.train_b,
+            model.train_w,
+        )
+        rates = _kinds(model.eta_a * model.train_a, 1.0 * model.train_b, 1.0 * model.train_w)
+        decays = _kinds(model.omega_a * model.train_a, model.omega * model.train_b, model.omega * model.train_w)
+        return Trained(inner, rates, decays, kept.mass)
+
+    def observe(
+        self, model: TeacherModel, kept: Kept, particles: SubspaceNeurons
+    ) -> dict[str, Float[Array, "t n ..."]]:
+        """Overlaps, second layer, and offsets if there are any."""
+        M = particles.s @ factor(model.target.P, model.units).T
+        seen = _overlaps(model, kept, Particles(M, particles.r**2, particles.a))
+        return seen | ({"bias": particles.b} if model.offsets else {})
+
+    def seconds(self, model: TeacherModel, count: int) -> float:
+        """All particles at all nodes, in all orders."""
+        return 2e-4 + _plane(model.target).weights.size * count * _order_seconds(model.activation)
+
+
+def has_closed_pairs(model: TeacherModel) -> bool:
+    """Whether pair kernels of the network, and of the network with its target, cost next to nothing."""
+    target, sigma = model.target, model.activation
+    with_target = isinstance(target, HermiteLink) or isinstance(target.activation, Erf | Polynomial)
+    return isinstance(sigma, Erf | Polynomial) and with_target
+
+
+def kinks(target: Target) -> tuple[float, ...]:
+    """Where the functions of single directions that labels are made of bend."""
+    return target.activation.kinks if isinstance(target, Committee) else ()
+
+
+def particle_count(model: TeacherModel, count: int) -> int:
+    """How many points the Gauss rule of at most `count` has."""
+    along, rest = _points(model.units, count)
+    return _LAYERS * along**model.units * rest
+
+
+def _points(k: int, count: int) -> tuple[int, int]:
+    """Points along each direction, an even number because one in the middle might stay there, and in the norm of the rest."""
+    rest = _REST[k]
+    along = int((count / (_LAYERS * rest)) ** (1 / k) + 1e-9)
+    return max(2, along - along % 2), rest
+
+
+def _gauss(model: TeacherModel, start: Start, count: int) -> tuple[SubspaceNeurons, Float[Array, " n"]]:
+    assert start.scale is not None, "the law of the start is asked for Gaussian starts only"
+    points, weights = gaussian_cloud(np.eye(model.units), model.dimension, start.scale, *_points(model.units, count))
+    a = jnp.repeat(quantiles(start.measured.a, _LAYERS), weights.size)
+    s, r = jnp.tile(points.M, (_LAYERS, 1)), jnp.tile(points.r, _LAYERS)
+    return SubspaceNeurons(a, jnp.full(a.size, start.bias[0]), s, r), jnp.tile(weights / _LAYERS, _LAYERS)
+
+
+def _measured(model: TeacherModel, start: Start) -> SubspaceNeurons:
+    measured, P = start.measured, model.target.P
+    found = measured if isinstance(measured, Particles) else particles(measured, P)
+    present = found.q > 0
+    r = jnp.where(present, jnp.sqrt(jnp.where(present, found.q, 1.0)), 0.0)  # its gradient at 0 is 0
+    return SubspaceNeurons(found.a, start.bias, found.along(P), r)
+
+
+def _as_cloud(model: TeacherModel, points: SubspaceNeurons) -> Neurons:
+    return Neurons(points.s @ factor(model.target.P, model.units).T, points.r)
+
+
+def _overlaps(model: TeacherModel, kept: Kept, found: Particles) -> dict[str, Float[Array, "t n ..."]]:
+    mass = repeated_in_time(kept.mass, len(found.a))
+    return {"M": found.M, "Q_diagonal": found.norms(model.target.P), "a": found.a, "mass": mass}
+
+
+def _kinds(a: Any, b: Any, w: Any) -> SubspaceNeurons:
+    """One number for each kind of parameter."""
+    return SubspaceNeurons(*(jnp.reshape(jnp.asarray(x), shape) for x, shape in ((a, 1), (b, 1), (w, (1, 1)), (w, 1))))
+
+
+def _plane(target: Target) -> Plane:
+    """Nodes that know where the labels bend, or how fast they grow."""
+    bends = kinks(target)
+    if not bends:
+        return smooth_plane(target.units, _degree(target))
+    return split_plane(jnp.asarray([x for x in bends if x != 0]) / jnp.sqrt(jnp.diagonal(target.P))[:, None])
+
+
+def _degree(target: Target) -> int:
+    match target:
+        case HermiteLink():
+            return max(sum(term) for term in target.terms)
+        case Committee(activation=Polynomial() as link):
+            return link.degree
+        case _:
+            return 1
+
+
+def _order_seconds(sigma: Activation) -> float:
+    """Roughly what all orders of one neuron at one node cost."""
+    match sigma:
+        case Erf():
+            return 6e-8
+        case PiecewiseLinear():
+            return 1e-7 * len(sigma.kinks)
+        case General() if sigma.kinks:
+            return 1e-4
+        case _:
+            return 1e-6

@@ -1,0 +1,69 @@
+"""What real SGD asks of the data: draw inputs, label them, say what is seen of a network.
+
+Inputs are drawn times sqrt(d) and in float32, because the draw is the bottleneck; labels and what is seen are in float64.
+"""
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Float32, Key
+
+from dimfree.functions.target import Target
+from dimfree.gaussian.draws import normals
+
+
+class Law(eqx.Module):
+    """The joint law of inputs and labels; the label may depend on a few directions, the teachers."""
+
+    @abstractmethod
+    def draw(
+        self, key: Key[Array, ""], replicas: int, count: int, dimension: int
+    ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
+        """Inputs times sqrt(d), and what else a label hangs on."""
+
+    @abstractmethod
+    def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
+        """Labels, from the preactivations of the teachers and what else was drawn."""
+
+
+class TeacherLaw(Law):
+    """Isotropic Gaussian inputs; y = f*(lambda*) + sqrt(Delta) z (docs/theory/committee.md, section 0)."""
+
+    target: Target
+    Delta: Float[Array, ""]
+
+    def draw(
+        self, key: Key[Array, ""], replicas: int, count: int, dimension: int
+    ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
+        """Standard normal inputs and label noise."""
+        input_key, noise_key = jax.random.split(key)
+        X = normals(input_key, replicas * count * dimension).reshape(replicas, count, dimension)
+        return X, normals(noise_key, count * replicas).reshape(count, replicas)
+
+    def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
+        """The target and its noise."""
+        return self.target(jnp.swapaxes(teachers, 1, 2)) + jnp.sqrt(self.Delta) * hidden
+
+
+class TwoGaussiansLaw(Law):
+    """Labels +-1 and inputs of variance (1 + y Delta)²/d, in the first coordinates (docs/theory/mean-field.md, section b)."""
+
+    signal: int = eqx.field(static=True)  # s0
+    Delta: Float[Array, ""]
+
+    def draw(
+        self, key: Key[Array, ""], replicas: int, count: int, dimension: int
+    ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
+        """The label comes first here, and stretches the telling coordinates."""
+        input_key, label_key = jax.random.split(key)
+        labels = jax.random.rademacher(label_key, (replicas * count,), float).reshape(replicas, count)
+        x = normals(input_key, replicas * count * dimension).reshape(replicas, count, dimension)
+        stretch = (1 + self.Delta * labels).astype(x.dtype)[..., None]
+        telling = jnp.arange(dimension) < self.signal
+        return jnp.where(telling, stretch * x, x), labels.T
+
+    def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
+        """Drawn with the input."""
+        return hidden

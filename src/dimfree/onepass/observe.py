@@ -1,0 +1,45 @@
+"""What is observed of one-pass SGD, as arrays with leading axes (time, replica)."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from dimfree.description import Observed
+from dimfree.gaussian.moments import risk
+from dimfree.gaussian.neuron_risk import neuron_risk
+from dimfree.gaussian.offset_risk import offset_risk
+from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.model import TeacherModel, TwoGaussiansModel
+
+
+def overlap_risk(model: TeacherModel, state: Overlaps, bias: Float[Array, " p"] | None = None) -> Float[Array, ""]:
+    """The population risk of one network, without the noise floor."""
+    if not model.offsets:
+        return risk(model, state)
+    assert bias is not None
+    return offset_risk(model, state, bias)
+
+
+def teacher_observables(model: TeacherModel, overlaps: Overlaps, bias: Float[Array, "t r p"] | None = None) -> Observed:
+    """Overlaps, second layer, offsets if there are any, and the risk."""
+    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (overlaps, bias))
+    one: Callable[[tuple[Overlaps, Array | None]], Array] = lambda now: overlap_risk(model, *now)  # noqa: E731
+    values = jax.lax.map(one, flat, batch_size=min(256, flat[0].a.shape[0]))
+    seen = {"risk": values.reshape(overlaps.a.shape[:2]), "Q": overlaps.Q, "M": overlaps.M, "a": overlaps.a}
+    return seen | ({"bias": bias} if model.offsets and bias is not None else {})
+
+
+def gaussians_risk(
+    model: TwoGaussiansModel, weights: Float[Array, "p d"], bias: Float[Array, " p"], a: Float[Array, " p"]
+) -> Float[Array, ""]:
+    """E(y - f)²/2 of one network on two centred Gaussians."""
+    sheet, s0 = weights / jnp.sqrt(1.0 * weights.shape[-1]), model.signal
+    return neuron_risk(model.activation, model.Delta, a, bias, sheet[:, :s0], sheet[:, s0:])
+
+
+def part_norms(weights: Float[Array, "*r p d"], signal: int) -> tuple[Float[Array, "*r p"], Float[Array, "*r p"]]:
+    """r1 and r2 of canonical weights: |P_V w| and |P_perp w| over sqrt(d), V spanned by the first `signal` coordinates."""
+    squares = weights**2 / weights.shape[-1]
+    return jnp.sqrt(jnp.sum(squares[..., :signal], axis=-1)), jnp.sqrt(jnp.sum(squares[..., signal:], axis=-1))

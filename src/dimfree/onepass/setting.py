@@ -1,0 +1,42 @@
+"""The setting of one-pass SGD: fresh samples, two-layer networks."""
+
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.setting import Setting, Variable
+
+_UNIT = ("time", "replica", "unit")
+
+VARIABLES = {
+    "risk": Variable(("time", "replica"), "1", "population risk E[(f* - f)²]/2 without the noise floor"),
+    "Q": Variable((*_UNIT, "unit_"), "1", "overlaps between students, W Wᵀ/d"),
+    "M": Variable((*_UNIT, "teacher"), "1", "overlaps between students and teachers, W W*ᵀ/d"),
+    "a": Variable(_UNIT, "1", "second layer in the canonical scaling"),
+    "Q_diagonal": Variable(_UNIT, "1", "squared norms of the students, where Q is not known or too large"),
+    "bias": Variable(_UNIT, "1", "offsets b of the neurons"),
+    "r1": Variable(_UNIT, "1", "norms of the first layer in the coordinates that tell classes apart"),
+    "r2": Variable(_UNIT, "1", "norms of the first layer in all other coordinates"),
+    "mass": Variable(_UNIT, "1", "the share of the neurons that a particle stands for"),
+}
+
+SETTING = Setting(
+    name="fresh samples",
+    problem=OnePassProblem,
+    model="dimfree.onepass.model:model",
+    start="dimfree.onepass.start:shared_start",
+    lacks="dimfree.onepass.start:why_no_start",
+    figure="dimfree.onepass.figure:draw",
+    notes="dimfree.onepass.notes:remark",
+    template="dimfree.onepass:template.toml",
+    variables=VARIABLES,
+    simulation="sgd",
+    theory="ode",
+    descriptions={
+        "sgd": "dimfree.onepass.real.vectors:VectorSGD",
+        "chain": "dimfree.onepass.real.chain:OverlapChain",
+        "ode": "dimfree.onepass.limits.ode:HighDimensional",
+        "gradient-flow": "dimfree.onepass.limits.ode:GradientFlow",
+        "mean-field": "dimfree.onepass.limits.wide:MeanField",
+        "dimensionless": "dimfree.onepass.limits.wide:Dimensionless",
+        "diffusion": "dimfree.onepass.limits.diffusion:Diffusion",
+        "pde": "dimfree.onepass.limits.pde:DistributionalDynamics",
+    },
+)

@@ -1,0 +1,113 @@
+"""What one kind of problem brings: its problem class and the paths of all that belongs to it, in one record.
+
+Nobody but the record knows what it is about: comparison, results and the command line ask it. Paths are imported when they
+are used, so that reading a problem needs neither jax nor matplotlib.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, NamedTuple, cast, get_args
+
+from dimfree.problem import Problem
+from dimfree.problem.section import Section
+from dimfree.registry import imported, setting_of
+
+if TYPE_CHECKING:
+    import jax
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+    from dimfree.description import AnyDescription, Description, Model
+
+
+class Variable(NamedTuple):
+    """One observable as it is stored."""
+
+    dims: tuple[str, ...]  # the first two are time and replica
+    units: str
+    meaning: str
+
+
+RISK = Variable(("time", "replica"), "1", "population risk")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One kind of training: problems, descriptions, observables, figure."""
+
+    name: str  # the end of "this problem is training on ..."
+    problem: type[Problem]
+    model: str  # module:function(problem) -> Model
+    start: str  # module:function(problem, key, needs); what it returns is handed to the descriptions
+    figure: str  # module:function(figure, problem, accounts): draws into an empty figure
+    template: str  # the commented problem that `dimfree new` writes: package:file, or the text itself
+    descriptions: Mapping[str, str]  # name -> module:class, experiments first
+    simulation: str  # what `simulate` runs
+    theory: str  # what `solve` runs
+    variables: Mapping[str, Variable] = field(default_factory=lambda: {"risk": RISK})
+    lacks: str = ""  # module:function(problem, needs) -> why no start has what is needed, or None
+    notes: str = ""  # module:function(problem) -> what else `show` should say, or None
+
+    def kinds(self, section: str) -> tuple[str, ...]:
+        """The kinds that a section of the problem may have."""
+        annotation = self.problem.model_fields[section].annotation
+        choices = get_args(annotation) or (annotation,)
+        sections = [one for one in choices if isinstance(one, type) and issubclass(one, Section)]
+        return tuple(str(one.model_fields["kind"].default) for one in sections if "kind" in one.model_fields)
+
+    def model_of(self, problem: Problem) -> "Model":
+        """The problem in the letters of its theory sheet."""
+        found: Model = _cached_model(self.model, problem)
+        return found
+
+    def start_of(self, problem: Problem, key: "jax.Array", needs: frozenset[str]) -> object:
+        """A start, the same for all descriptions that run from it."""
+        drawn: object = imported(self.start)(problem, key, needs)
+        return drawn
+
+    def why_no_start(self, problem: Problem, needs: frozenset[str]) -> str | None:
+        """Why no start has what a description needs, in one sentence."""
+        reason: str | None = imported(self.lacks)(problem, needs) if self.lacks else None
+        return reason
+
+    def draw(self, figure: "Figure", problem: Problem, accounts: "Mapping[str, xr.Dataset]") -> None:
+        """The figure of a comparison."""
+        imported(self.figure)(figure, problem, accounts)
+
+    def remark(self, problem: Problem) -> str | None:
+        """What else there is to say about a problem."""
+        said: str | None = imported(self.notes)(problem) if self.notes else None
+        return said
+
+    def commented_problem(self) -> str:
+        """The text of the template."""
+        if "\n" in self.template:
+            return self.template
+        package, _, name = self.template.partition(":")
+        return files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=256)
+def _cached_model(path: str, problem: Problem) -> "Model":
+    made: Model = imported(path)(problem)
+    return made
+
+
+def model_of(problem: Problem) -> "Model":
+    """Structure and numbers of a problem, by its setting."""
+    return setting_of(problem).model_of(problem)
+
+
+def why_not(one: "AnyDescription", problem: Problem) -> str | None:
+    """Why a description cannot be asked about a problem, in one sentence: another model, no such start, or its own reason."""
+    setting, model = setting_of(problem), model_of(problem)
+    if not isinstance(model, one.models):
+        return f"it speaks of training on {one.models.about}, and this problem is training on {model.about}."
+    return setting.why_no_start(problem, one.needs) or speaking(one).refuses(problem, model)
+
+
+def speaking(one: "AnyDescription") -> "Description[Model, object]":
+    """The one cast of the seam: `why_not` sees to it that a description meets only models of the type it speaks of."""
+    return cast("Description[Model, object]", one)
