@@ -1,23 +1,44 @@
-"""One cross-product test covers every registered description."""
+"""One protocol for every setting and description: all of them obey it, or refuse with a sentence."""
 
+import logging
+from functools import lru_cache
+from typing import NamedTuple
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 import dimfree as df
-from dimfree.results.record import record
-from dimfree.results.schema import VARIABLES
+from dimfree.comparison.run import keys
+from dimfree.description import Evolution, Stationary, _advance, _begin
+from dimfree.registry import candidates, setting_of
+from dimfree.results.record import cost_of, record, shared_start
+from dimfree.setting import model_of, why_not
 
-AGREEMENT = df.Problem(
+TEACHER = df.Problem(
     dimension=200,
     network=df.TwoLayer(width=2),
     data=df.Teacher(units=1, noise=0.01),
     run=df.Run(until=2.0, replicas=6, points=6),
 )
+CLUSTERS = df.Problem(
+    data=df.TwoClusters(),
+    training=df.MultiPass(weight_decay=1.0),
+    dimension=200,
+    run=df.Run(until=2.0, replicas=6, points=6, spacing="linear"),
+)
+GAUSSIANS = df.Problem(
+    data=df.TwoGaussians(),
+    dimension=12,
+    network=df.TwoLayer(width=60, activation="ramp"),
+    run=df.Run(until=0.5, replicas=6, points=5, spacing="linear"),
+)
 PROBLEMS = {
-    "default-kind": AGREEMENT,
-    "relu-trained": AGREEMENT.replace(
+    "teacher": TEACHER,
+    "relu-trained": TEACHER.replace(
         **{
             "network.activation": "relu",
             "data.activation": "relu",
@@ -25,104 +46,212 @@ PROBLEMS = {
             "training.batch": 4,
         }
     ),
-    "sphere-schedule": AGREEMENT.replace(
+    "sphere-schedule": TEACHER.replace(
         **{"training.spherical": True, "start.kind": "sphere", "training.schedule": {"kind": "power", "scale": 5.0}}
     ),
-    "multi-index": AGREEMENT.replace(
-        **{"data.kind": "multi-index", "data.link": "staircase-2", "network.activation": "tanh"}
+    "multi-index": TEACHER.replace(
+        **{
+            "data.kind": "multi-index",
+            "data.link": "staircase-2",
+            "network.activation": "square",
+            "training.learning_rate": 0.1,
+            "run.until": 0.5,
+        }
     ),
+    "offsets": TEACHER.replace(**{"network.trained": ["first-layer", "bias"], "network.bias_start": 0.2}),
+    "gaussians": GAUSSIANS,
+    "gaussians-noisy": GAUSSIANS.replace(**{"training.inverse_temperature": 30.0, "training.weight_decay": 0.1}),
+    "clusters": CLUSTERS,
+    "clusters-square": CLUSTERS.replace(**{"training.loss": "square", "training.batch_fraction": 0.4}),
 }
-# How far the mean risk may be from real SGD at the last time of AGREEMENT, in per cent. Gradient flow drops the variance of
-# the steps; the limits of infinite width drop it too, and at width 2 the correlations between units as well.
-CLUSTERS = df.DataSetProblem(dimension=200, run=df.Run(until=2.0, replicas=6, points=6, spacing="linear"))
+CASES = [(case, one.name) for case, problem in PROBLEMS.items() for one in candidates(problem)]
+
+# How far the mean risk may be from real SGD at the last time, in per cent. Gradient flow drops the variance of the steps; the
+# limits of infinite width drop it too, and at width 2 the correlations between units as well.
 AGREES_WITHIN = {
-    "sgd": 5.0,
-    "chain": 5.0,
-    "ode": 5.0,
-    "gradient-flow": 60.0,
-    "mean-field": 60.0,
-    "dimensionless": 60.0,
-    "diffusion": 5.0,
+    "teacher": {
+        "sgd": 5.0,
+        "chain": 5.0,
+        "ode": 5.0,
+        "gradient-flow": 60.0,
+        "mean-field": 60.0,
+        "dimensionless": 60.0,
+        "pde": 60.0,
+        "diffusion": 5.0,
+    },
+    "gaussians": {"sgd": 5.0, "pde": 15.0},
+    "clusters": {"multi-pass": 10.0, "dmft": 10.0, "static": 10.0},
 }
 
 
-def start_of(problem):
-    return df.VectorSGD().start(problem, jax.random.key(4))
+class Run(NamedTuple):
+    """Everything that one description needs to be run."""
+
+    problem: df.Problem
+    one: df.Description
+    start: object
+    key: jax.Array
 
 
-@pytest.mark.parametrize("name", list(df.descriptions()))
-@pytest.mark.parametrize("case", list(PROBLEMS))
-def test_refuses_or_runs_by_the_protocol(case, name):
-    problem, one = PROBLEMS[case], df.descriptions()[name]
-    refusal = one.refusal(problem)
-    if refusal:
-        assert "\n" not in refusal
-        return
-    assert one.family == problem.family
-    start = start_of(problem)
-    data = record(problem, one, start, jax.random.key(1))
-    assert all(data[name_].dims == VARIABLES[name_].dims for name_ in data.data_vars)
-    assert data.sizes["replica"] == (6 if one.stochastic else 1)
-    given = {"Q": start.overlaps.Q, "Q_diagonal": jnp.diagonal(start.overlaps.Q)}
-    for seen in given.keys() & data.data_vars:
-        np.testing.assert_allclose(
-            data[seen].values[0], np.broadcast_to(given[seen], data[seen].shape[1:]), rtol=1e-6, atol=1e-7
-        )
-    np.testing.assert_allclose(
-        data["M"].values[0], np.broadcast_to(start.overlaps.M, data["M"].shape[1:]), rtol=1e-6, atol=1e-7
-    )
+def prepared(case: str, name: str, **changes: object) -> Run:
+    problem = PROBLEMS[case].replace(**changes) if changes else PROBLEMS[case]
+    one = df.descriptions()[name]
+    if reason := why_not(one, problem):
+        assert "\n" not in reason
+        assert reason.endswith(".")
+        pytest.skip(f"it refuses: {reason}")
+    start_key, own_key = keys(problem, one.title)
+    return Run(problem, one, shared_start(problem, tuple(_that_hold(problem)), start_key), own_key)
+
+
+def _that_hold(problem):
+    return [one for one in candidates(problem) if not why_not(one, problem)]
+
+
+@lru_cache(maxsize=128)
+def recorded(case: str, name: str) -> tuple[Run, xr.Dataset, list[float]]:
+    """One run of every description on every problem, which all tests share."""
+    run, shares = prepared(case, name), list[float]()
+    return run, record(*run, watch=shares.append), shares
+
+
+def reference_of(run: Run, case: str) -> xr.Dataset:
+    """The real thing from the same start."""
+    return recorded(case, next(one.name for one in _that_hold(run.problem) if one.real))[1]
+
+
+@pytest.mark.parametrize(("case", "name"), CASES)
+def test_it_refuses_or_runs_as_declared(case, name):
+    run, data, shares = recorded(case, name)
+    declared = {**setting_of(run.problem).variables, **run.one.variables}
+    assert all(data[observable].dims == declared[observable].dims for observable in data.data_vars)
+    assert data.sizes["time"] == len(run.problem.times)
+    if run.one.stochastic:
+        assert data.sizes["replica"] == run.problem.run.replicas
     assert np.isfinite(data["risk"]).all()
     assert (data["risk"] >= 0).all()
-    again = record(problem, one, start, jax.random.key(1))
-    np.testing.assert_array_equal(again["risk"], data["risk"])
-    cost = one.cost(problem)
-    assert cost.seconds > 0
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    np.testing.assert_array_equal(record(*run)["risk"], data["risk"], err_msg="the same key, the same numbers")
+    assert cost_of(run.one, run.problem).seconds > 0
 
 
-@pytest.fixture(scope="module")
-def real_sgd():
-    many = AGREEMENT.replace(**{"run.replicas": 60})
-    return record(many, df.VectorSGD(), start_of(AGREEMENT), jax.random.key(9))["risk"][-1].mean().item()
+@pytest.mark.parametrize(("case", "name"), CASES)
+def test_the_first_value_is_that_of_the_start(case, name):
+    """Accounts that follow the units of the network agree with the real thing at time 0."""
+    run, data, _ = recorded(case, name)
+    if isinstance(run.one, Stationary):
+        pytest.skip("it has no time")
+    expected = reference_of(run, case)
+    for observable in {"M", "Q", "a", "m"} & {*data.data_vars} & {*expected.data_vars}:
+        if data[observable].shape[2:] == expected[observable].shape[2:]:
+            there = expected[observable].values[0].mean(axis=0)
+            np.testing.assert_allclose(data[observable].values[0].mean(axis=0), there, rtol=1e-5, atol=2e-6)
 
 
-@pytest.mark.parametrize("training", [{}, {"training.loss": "square", "training.batch_fraction": 0.4}])
-@pytest.mark.parametrize("name", [name for name, one in df.descriptions().items() if one.family == CLUSTERS.family])
-def test_accounts_of_data_sets_follow_the_protocol_and_agree(name, training):
-    problem, one = CLUSTERS.replace(**training), df.descriptions()[name]
-    data = record(problem, one, one.start(problem, jax.random.key(4)), jax.random.key(1))
-    assert all(data[name_].dims == VARIABLES[name_].dims for name_ in data.data_vars)
-    np.testing.assert_allclose(data["m"].values[0], 0.0, atol=1e-6)
-    np.testing.assert_allclose(data["C"].values[0, :, 0], 1.0, rtol=1e-5)
-    again = record(problem, one, one.start(problem, jax.random.key(4)), jax.random.key(1))
-    np.testing.assert_array_equal(again["risk"], data["risk"])
-    real = record(problem, df.descriptions()["multi-pass"], None, jax.random.key(2))
-    np.testing.assert_allclose(data["risk"][-1].mean(), real["risk"][-1].mean(), rtol=0.1)
-    assert one.cost(problem).seconds > 0
-    assert "of training on data set" in str(one.refusal(AGREEMENT))
+@pytest.mark.parametrize(("case", "name"), CASES)
+def test_in_two_pieces_is_in_one(case, name):
+    """Chunks of one compiled shape: what is asked for in two calls is what one call (or one look at a time) gave."""
+    run, data, _ = recorded(case, name)
+    if not isinstance(run.one, Evolution):
+        pytest.skip("it is not advanced")
+    model, times, replicas = model_of(run.problem), run.problem.times, run.problem.run.replicas
+    size = min(run.one.chunk, len(times))
+    state = _begin(run.one, model, run.start, replicas if run.one.stochastic else 1, run.key)
+    half = len(times) // 2
+    # where calls answer many times, other calls; where they answer one, the last time of each half without those before
+    asked = (times[:half], times[half:]) if size > 1 else (times[half - 1 : half], times[-1:])
+    seen = []
+    for part in asked:
+        # of the shape that is compiled already, unless draws hang on the number of asked times
+        padded = part if getattr(model, "noisy", False) else np.pad(part, (0, size - len(part)), mode="edge")
+        state, observed = _advance(run.one, model, state, jnp.asarray(padded))
+        seen.append({name: np.asarray(values)[: len(part)] for name, values in observed.items()})
+    at = np.concatenate([np.searchsorted(times, part) for part in asked])
+    if size == 1 and name == "diffusion":
+        pytest.skip("its steps end at the asked times, so that other times are other paths")
+    # adaptive solvers choose other steps after a stop, within their tolerance
+    rtol = 1e-6 if hasattr(run.one, "rtol") else 1e-12
+    for observable in seen[0]:
+        joined = np.concatenate([part[observable] for part in seen])
+        np.testing.assert_allclose(joined, data[observable].values[at], rtol=rtol, atol=1e-9, err_msg=observable)
+
+
+@pytest.mark.parametrize(("case", "name"), [(case, name) for case in AGREES_WITHIN for name in AGREES_WITHIN[case]])
+def test_it_agrees_with_the_real_thing_at_one_declared_point(case, name):
+    expected = real_risk(case)
+    run = prepared(case, name, **{"run.replicas": 40})
+    found = record(*run)["risk"][-1].mean().item()
+    assert abs(found / expected - 1) * 100 < AGREES_WITHIN[case][name]
+
+
+@lru_cache(maxsize=8)
+def real_risk(case: str) -> float:
+    """The last risk of the real thing, mean of 40 runs."""
+    name = next(one.name for one in _that_hold(PROBLEMS[case]) if one.real)
+    return (
+        record(*prepared(case, name, **{"run.replicas": 40})._replace(key=jax.random.key(9)))["risk"][-1].mean().item()
+    )
 
 
 def test_every_description_declares_how_well_it_agrees():
-    assert set(AGREES_WITHIN) == {name for name, one in df.descriptions().items() if one.family == AGREEMENT.family}
+    assert {name for names in AGREES_WITHIN.values() for name in names} == set(df.descriptions())
 
 
-@pytest.mark.parametrize("name", list(AGREES_WITHIN))
-def test_agrees_with_real_sgd_at_one_declared_point(name, real_sgd):
-    problem = AGREEMENT.replace(**{"run.replicas": 60})
-    risk = record(problem, df.descriptions()[name], start_of(problem), jax.random.key(10))["risk"][-1].mean().item()
-    assert abs(risk / real_sgd - 1) * 100 < AGREES_WITHIN[name]
+# A second run with other numbers: the same structure, so nothing may be compiled.
+OTHER_NUMBERS = {
+    "teacher": {"training.learning_rate": 0.5, "run.until": 1.0, "data.noise": 0.02},  # as many steps
+    "gaussians": {"training.learning_rate": 0.16, "run.until": 0.25, "data.contrast": 0.5},
+    "gaussians-noisy": {"training.inverse_temperature": 20.0, "training.weight_decay": 0.2},
+    "clusters": {"training.learning_rate": 0.1, "run.until": 1.0, "data.variance": 0.6},
+}
 
 
-@pytest.mark.parametrize("name", ["neurons", "pde"])
-def test_accounts_of_two_gaussians_follow_the_protocol(name):
-    problem = df.TwoGaussiansProblem(
-        dimension=10, network=df.Neurons(width=20, activation="ramp"), run=df.Run(until=0.5, replicas=2, points=3)
-    )
-    one = df.descriptions()[name]
-    assert one.family == problem.family
-    data = record(problem, one, one.start(problem, jax.random.key(4)), jax.random.key(1))
-    assert {"risk", "r1"} <= set(data.data_vars)
-    assert all(data[name_].dims == VARIABLES[name_].dims for name_ in data.data_vars)
-    assert np.isfinite(data["risk"]).all()
-    again = record(problem, one, one.start(problem, jax.random.key(4)), jax.random.key(1))
-    np.testing.assert_array_equal(again["risk"], data["risk"])
-    assert one.cost(problem).seconds > 0
+@pytest.mark.parametrize(("case", "name"), [(case, name) for case, name in CASES if case in OTHER_NUMBERS])
+def test_other_numbers_compile_nothing(case, name, caplog):
+    record(*recorded(case, name)[0])
+    other = prepared(case, name, **OTHER_NUMBERS[case])
+    with caplog.at_level(logging.WARNING), jax.log_compiles():
+        record(*other)
+    compiled = [line for line in caplog.messages if "Finished XLA compilation" in line]
+    assert compiled == []
+
+
+# A number of the model in which the theory is differentiated: gamma acts where steps have a size, Delta where labels have noise.
+DERIVATIVES = {
+    ("teacher", "ode"): lambda model: model.gamma,
+    ("teacher", "gradient-flow"): lambda model: model.target.second_layer,
+    ("teacher", "mean-field"): lambda model: model.target.second_layer,
+    ("teacher", "dimensionless"): lambda model: model.target.second_layer,
+    ("teacher", "diffusion"): lambda model: model.Delta,
+    ("teacher", "pde"): lambda model: model.target.second_layer,
+    ("gaussians", "pde"): lambda model: model.Delta,
+    ("gaussians-noisy", "pde"): lambda model: model.omega,
+}
+
+
+def test_every_theory_that_evolves_is_differentiated():
+    theories = {
+        (case, name)
+        for case, name in CASES
+        if isinstance(df.descriptions()[name], Evolution) and not df.descriptions()[name].real
+    }
+    assert {name for _, name in theories} == {name for _, name in DERIVATIVES}
+
+
+@pytest.mark.parametrize(("case", "name"), list(DERIVATIVES))
+def test_vmap_is_one_by_one_and_grad_a_difference_quotient(case, name):
+    run, data, _ = recorded(case, name)
+    number, model, last = DERIVATIVES[case, name], model_of(run.problem), 2
+    times, replicas = jnp.asarray(run.problem.times[: last + 1]), data.sizes["replica"]
+
+    def risk(factor):
+        scaled = eqx.tree_at(number, model, number(model) * factor)
+        return jnp.mean(run.one.run(scaled, run.start, times, run.key, replicas)["risk"][last])
+
+    h = 1e-5
+    below, here, above = eqx.filter_jit(eqx.filter_vmap(risk))(jnp.asarray([1 - h, 1.0, 1 + h]))
+    assert float(here) == pytest.approx(data["risk"].values[last].mean(), rel=1e-7)
+    slope = float(eqx.filter_jit(jax.grad(risk))(jnp.asarray(1.0)))
+    assert slope != 0
+    assert slope == pytest.approx(float(above - below) / (2 * h), rel=1e-4)

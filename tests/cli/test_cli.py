@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+import xarray as xr
 from typer.testing import CliRunner
 
 from dimfree.cli import app
@@ -41,7 +42,7 @@ def test_compare_json_is_data_on_stdout_alone(tmp_path):
     result = invoke("compare", *QUICK, "--json", "--seed", "3", "--out", str(tmp_path))
     found = json.loads(result.stdout)
     assert found["problem"]["run"]["seed"] == 3
-    theories = {"ode", "gradient-flow", "mean-field", "dimensionless"}
+    theories = {"ode", "gradient-flow", "mean-field", "dimensionless", "pde"}
     assert set(found["descriptions"]) == {"sgd", "chain"} | theories
     assert result.stderr == ""
 
@@ -53,6 +54,46 @@ def test_one_description(verb, name, tmp_path):
     assert found["description"] == name
     assert len(found["time"]) == len(found["risk"]) == 8
     assert (tmp_path / f"{name}.nc").exists()
+
+
+def test_solve_and_simulate_take_the_descriptions_of_the_setting(tmp_path):
+    small = ["--set", "data.kind=two-clusters", "--set", "dimension=40", "--set", "run.until=1.0", "--json"]
+    small += ["--set", "training.loss=square", "--out", str(tmp_path)]
+    assert json.loads(invoke("solve", *small).stdout)["description"] == "dmft"
+    assert json.loads(invoke("simulate", *small).stdout)["description"] == "multi-pass"
+    ends = json.loads(invoke("solve", *small, "--with", "static").stdout)
+    assert {"risk", "m", "norm", "train_loss"} <= set(ends)
+    assert "time" not in ends
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "dmft.nc",
+        "dmft.png",
+        "multi-pass.nc",
+        "multi-pass.png",
+        "static.nc",
+    ]
+
+
+def test_replicas_of_single_descriptions_and_nonsense(tmp_path):
+    options = ("--only", "chain", "--only", "ode", "--replicas", "chain=3", "--json", "--out", str(tmp_path))
+    assert invoke("compare", *QUICK, *options).exit_code == 0
+    with xr.open_datatree(tmp_path / "comparison.nc", engine="h5netcdf") as tree:
+        assert tree["chain"].sizes["replica"] == 3
+    assert "--replicas got 'chain=no'" in one_sentence(invoke("compare", *QUICK, "--replicas", "chain=no"), 2)
+
+
+@pytest.mark.parametrize("kind", ["teacher", "multi-index", "two-gaussians", "two-clusters", "phase-retrieval"])
+def test_new_writes_a_problem_of_every_setting(kind, tmp_path):
+    file = tmp_path / "problem.toml"
+    written = invoke("new", str(file), "--data", kind)
+    assert written.exit_code == 0
+    assert json.loads(invoke("show", str(file), "--json").stdout)["problem"]["data"]["kind"] == kind
+
+
+def test_another_kind_of_data_keeps_the_run_of_the_file(tmp_path):
+    file = tmp_path / "problem.toml"
+    file.write_text("dimension = 55\n[run]\nseed = 7\nuntil = 2.0\nreplicas = 3")
+    shown = json.loads(invoke("show", str(file), "--set", "data.kind=two-clusters", "--json").stdout)["problem"]
+    assert (shown["dimension"], shown["run"]["seed"], shown["run"]["until"], shown["run"]["replicas"]) == (55, 7, 2, 3)
 
 
 def test_new_show_and_problem_files(tmp_path):

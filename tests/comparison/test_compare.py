@@ -6,6 +6,8 @@ import pytest
 import dimfree as df
 from dimfree.comparison import budget
 from dimfree.comparison.distance import distance
+from dimfree.machine import duration
+from dimfree.registry import candidates
 
 SMALL = df.Problem(dimension=100, network=df.TwoLayer(width=2), data=df.Teacher(units=1, noise=0.1))
 
@@ -22,9 +24,9 @@ def comparison():
 
 
 def test_every_description_runs_on_one_shared_start(comparison):
-    assert set(comparison.names) == {name for name, one in df.descriptions().items() if one.family == SMALL.family}
-    starts = [comparison.tree[name]["M"].values[0, 0] for name in comparison.names]
-    for other in starts[1:]:
+    assert set(comparison.names) == {one.name for one in candidates(SMALL)}
+    starts = [comparison.tree[name]["M"].values[0, 0] for name in comparison.names if name != "pde"]
+    for other in starts[1:]:  # pde begins with the law of the start, not with the network
         np.testing.assert_allclose(other, starts[0], atol=1e-6)
 
 
@@ -51,9 +53,10 @@ def test_summary_and_verdict_name_every_description(comparison):
 
 
 def test_what_does_not_fit_is_left_out_and_says_how_many_steps():
-    ours = [one for one in df.descriptions().values() if one.family == SMALL.family]
+    ours = candidates(SMALL)
     plan = budget.plan(SMALL.replace(dimension=10**9, **{"run.until": 500.0}), ours, 120.0)
-    assert {one.name for one in ours} - {one.name for one in plan.chosen} == {"sgd", "chain"}
+    assert [one.name for one in ours if one.real and one in plan.chosen] == []
+    assert "ode" in {one.name for one in plan.chosen}
     reasons = {left.name: left.reason for left in plan.left_out}
     assert reasons["sgd"].startswith("it needs 1e+12 steps, about")
     assert reasons["chain"].startswith("it needs 1e+12 steps, about")
@@ -108,9 +111,36 @@ def test_distance_in_sigmas_and_per_cent():
     assert found.verdict == "holds roughly"
 
 
-def test_fan_gives_the_chain_its_own_replicas():
-    comparison = df.compare(SMALL, until=0.5, replicas=2, only=["chain", "ode"], fan=50)
-    assert comparison.tree["chain"].sizes["replica"] == 50
+def test_single_descriptions_have_their_own_replicas():
+    comparison = df.compare(SMALL, until=0.5, only=["sgd", "chain", "ode"], replicas={"chain": 50, "sgd": 2})
+    assert [comparison.tree[name].sizes["replica"] for name in comparison.names] == [2, 50, 1]
+
+
+def test_two_of_one_theory_stand_side_by_side_by_their_labels():
+    both = [df.HighDimensional(rtol=1e-4), df.HighDimensional(label="exact")]
+    comparison = df.compare(SMALL, until=0.5, only=both)
+    assert comparison.names == ("ode", "exact")
+    assert not np.array_equal(comparison.tree["ode"]["risk"], comparison.tree["exact"]["risk"])
+    with pytest.raises(df.ProblemError, match=r"two descriptions are called 'ode'; give one of them a label"):
+        df.compare(SMALL, until=0.5, only=[df.HighDimensional(rtol=1e-4), df.HighDimensional()])
+
+
+def test_solve_and_simulate_are_the_accounts_of_a_comparison(comparison):
+    problem = SMALL.replace(**{"run.until": 3.0, "run.replicas": 8})
+    np.testing.assert_array_equal(df.solve(problem)["risk"], comparison.tree["ode"]["risk"])
+    np.testing.assert_array_equal(df.simulate(problem)["risk"], comparison.tree["sgd"]["risk"])
+    np.testing.assert_array_equal(df.simulate(problem, "chain")["risk"], comparison.tree["chain"]["risk"])
+    with pytest.raises(df.RefusalError, match="dmft refuses: it speaks of training on a data set"):
+        df.solve(problem, "dmft")
+
+
+def test_a_start_as_vectors_is_drawn_for_whoever_needs_it(monkeypatch):
+    """However large: what decides is the need of the description, not the size of the problem."""
+    from dimfree.onepass import start
+
+    monkeypatch.setattr(start, "_AS_VECTORS", 0)
+    assert np.isfinite(df.simulate(SMALL, "sgd", until=0.1, replicas=1)["risk"]).all()
+    assert start.shared_start(SMALL, jax.random.key(0), frozenset({"pairs"})).weights is None
 
 
 def test_figure_is_written(comparison, tmp_path):
@@ -139,4 +169,4 @@ def test_weights_file_start(tmp_path):
     ],
 )
 def test_durations_are_readable(seconds, words):
-    assert budget.duration(seconds) == words
+    assert duration(seconds) == words

@@ -5,8 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dimfree.errors import DivergenceError, ProblemError, RefusalError
-from dimfree.functions.loss import loss
+from dimfree.dataset.dmft import square
 from dimfree.dataset.model import TASKS, multi_pass_model
 from dimfree.dataset.real.descent import (
     dataset,
@@ -17,7 +16,8 @@ from dimfree.dataset.real.descent import (
     seed_keys,
     simulate_dataset,
 )
-from dimfree.theory import dmft_square
+from dimfree.errors import DivergenceError, ProblemError, RefusalError
+from dimfree.functions.loss import loss
 
 KEY = jax.random.key(7)
 CLUSTERS = {"task": "two-clusters", "alpha": 2.0, "Delta": 0.5, "eta": 0.2, "lambda_": 0.1}
@@ -54,7 +54,7 @@ def at_steps(values):
 )
 def test_the_square_loss_follows_its_exact_theory(numbers):
     m = model(**numbers)
-    exact, seen = dmft_square.solve(m, STEPS[-1]), simulate_dataset(m, 300, STEPS, KEY, 60)
+    exact, seen = square.solve(m, STEPS[-1]), simulate_dataset(m, 300, STEPS, KEY, 60)
     for name in ("m", "C", "train_loss", "generalisation_error"):
         assert z_score(getattr(seen, name), at_steps(getattr(exact, name))) < LARGEST_Z, name
 
@@ -64,7 +64,7 @@ def test_the_square_loss_follows_its_exact_theory(numbers):
 )
 def test_another_model_would_be_noticed(wrong):
     m = model(**CLUSTERS, **PERSISTENT)
-    exact = dmft_square.solve(model(**{**CLUSTERS, **PERSISTENT, **wrong}), STEPS[-1])
+    exact = square.solve(model(**{**CLUSTERS, **PERSISTENT, **wrong}), STEPS[-1])
     seen = simulate_dataset(m, 300, STEPS, KEY, 60)
     names = ("m", "C", "train_loss")
     assert max(z_score(getattr(seen, name), at_steps(getattr(exact, name))) for name in names) > LARGEST_Z
@@ -72,7 +72,7 @@ def test_another_model_would_be_noticed(wrong):
 
 def test_replicas_and_responses_follow_their_exact_theory():
     m, since = model(**CLUSTERS, **PERSISTENT), (0, 5)
-    exact = dmft_square.solve(m, STEPS[-1])
+    exact = square.solve(m, STEPS[-1])
     overlap = replica_overlap(m, 300, STEPS, KEY, 40)
     assert z_score(overlap, at_steps(exact.C12)) < LARGEST_Z
     assert z_score(overlap, at_steps(exact.C)) > LARGEST_Z

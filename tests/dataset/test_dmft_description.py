@@ -1,25 +1,29 @@
 """The DMFT of a data set as a description: which observables there are, and what they mean."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import dimfree as df
 from dimfree.dataset.dmft.description import DMFT
+from dimfree.dataset.dmft.floats import Floats
 from dimfree.dataset.dmft.kernels import kernels
-from dimfree.dataset.dmft.numbers import Numbers
 from dimfree.dataset.dmft.paths import solve_paths
+from dimfree.setting import model_of
 
 ONE_TIME, TWO_TIME = {"m", "train_loss", "risk", "train_accuracy"}, {"C"}
 WITH_RESPONSES = {"R", "K", "lambda_hat", "M_R", "M_C"}
 
 
 def solve(steps=8, **training):
+    """The model of the limit, and observables with axes (time, ensemble, ...)."""
     theory = DMFT(paths=300, ensembles=2)
     problem = df.DataSetProblem(training=df.MultiPass(batch_fraction=0.5, weight_decay=0.1, **training))
-    model, times = theory.model(problem), problem.time_step * jnp.arange(0, steps + 1, 2)
-    return model.letters, theory.advance(model, theory.begin(model, None, 1, jax.random.key(0)), times)[1]
+    model, times = model_of(problem), problem.time_step * np.arange(0, steps + 1, 2)
+    pieces = list(theory.account(model, None, df.Ask(times, 1, jax.random.key(0))))
+    assert {piece.along for piece in pieces} == {"replica"}
+    names = pieces[0].observables
+    return model.limit, {name: np.concatenate([one.observables[name] for one in pieces], axis=1) for name in names}
 
 
 @pytest.mark.parametrize(("loss", "there"), [("logistic", True), ("smooth-hinge", True), ("hinge", False)])
@@ -39,19 +43,19 @@ def test_long_runs_have_no_responses():
 
 def test_the_square_loss_always_has_its_kernels():
     """The exact closure has no paths whose accuracy could be counted."""
-    letters, seen = solve(loss="square")
+    limit, seen = solve(loss="square")
     assert set(seen) == {"m", "train_loss", "risk", "C"} | WITH_RESPONSES
-    strength = float(letters.alpha * letters.Delta)
+    strength = float(limit.alpha * limit.Delta)
     np.testing.assert_allclose(seen["lambda_hat"], 0.1 + strength * 0.5, rtol=1e-12)  # every curvature is 1
-    np.testing.assert_allclose(seen["M_R"][2, 0, 1], -strength * seen["K"][2, 0, 1] / letters.eta, rtol=1e-12)
+    np.testing.assert_allclose(seen["M_R"][2, 0, 1], -strength * seen["K"][2, 0, 1] / limit.eta, rtol=1e-12)
     assert seen["M_R"][2, 0, 2] == 0.0
 
 
 def test_kernels_make_the_weights_move_as_they_do():
     """The effective equation of a weight (2.1, without noise): R(t+1, s) from lambda_hat and M_R."""
-    letters, _ = solve()
-    found = solve_paths(letters, 6, jax.random.key(1), 300, 2)
-    n, (lambda_hat, memory, noise) = Numbers.of(letters), kernels(Numbers.of(letters), found.K, found.M)
+    limit, _ = solve()
+    found = solve_paths(limit, 6, jax.random.key(1), 300, 2)
+    n, (lambda_hat, memory, noise) = Floats.of(limit), kernels(Floats.of(limit), found.K, found.M)
     for t, s in ((2, 0), (5, 1), (5, 4)):
         now = (1 - n.eta * lambda_hat[:, t]) * found.R[:, t, s]
         past = n.eta**2 * np.sum(memory[:, t, s + 1 : t] * found.R[:, s + 1 : t, s], axis=1)

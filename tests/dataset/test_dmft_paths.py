@@ -6,12 +6,12 @@ import jax
 import numpy as np
 import pytest
 
-from dimfree.errors import DivergenceError, ProblemError, RefusalError
-from dimfree.functions.loss import loss
+from dimfree.dataset.dmft import response, square
+from dimfree.dataset.dmft.paths import mean_and_error, memory, solve_paths
 from dimfree.dataset.model import multi_pass_model
 from dimfree.dataset.real.descent import simulate_dataset
-from dimfree.theory import dmft_response, dmft_square
-from dimfree.dataset.dmft.paths import mean_and_error, memory, solve_paths
+from dimfree.errors import DivergenceError, ProblemError, RefusalError
+from dimfree.functions.loss import loss
 
 KEY = jax.random.key(11)
 MIXTURE = {"task": "two-clusters", "alpha": 2.0, "Delta": 0.5, "eta": 0.2}
@@ -41,7 +41,7 @@ def largest_z(values, expected, error_of_expected=0.0, floor=1e-6):
 )
 def test_full_batch_with_the_square_loss_has_no_sampling_error(numbers):
     """Responses are kept in float32; without them all digits are there."""
-    exact = dmft_square.solve(model(**numbers), 30)
+    exact = square.solve(model(**numbers), 30)
     for responses, tolerance in ((True, 1e-7), (False, 1e-11)):
         paths = solve_paths(model(**numbers), 30, KEY, 500, 2, responses)
         for name in ("m", "C", "M", "train_loss", "generalisation_error", *(("R", "K") if responses else ())):
@@ -52,7 +52,7 @@ def test_full_batch_with_the_square_loss_has_no_sampling_error(numbers):
 def test_long_smooth_trajectories_do_no_harm():
     """Kernels of gradient descent are singular to all digits; 300 steps come to rest at the static limit."""
     numbers = {**RIDGE, "eta": 0.5}
-    exact, paths = dmft_square.solve(model(**numbers), 300), solve_paths(model(**numbers), 300, KEY, 1300, 2, False)
+    exact, paths = square.solve(model(**numbers), 300), solve_paths(model(**numbers), 300, KEY, 1300, 2, False)
     np.testing.assert_allclose(paths.C, np.broadcast_to(exact.C, paths.C.shape), rtol=0, atol=1e-11)
 
 
@@ -61,7 +61,7 @@ def test_long_smooth_trajectories_do_no_harm():
 )
 def test_without_responses_the_square_loss_still_matches(numbers):
     """The floor is the bias of order T/P, below 1e-3 here."""
-    exact, paths = dmft_square.solve(model(**numbers), 30), solve_paths(model(**numbers), 30, KEY, 4000, 32, False)
+    exact, paths = square.solve(model(**numbers), 30), solve_paths(model(**numbers), 30, KEY, 4000, 32, False)
     assert paths.R is None
     assert paths.K is None
     for name in ("m", "C", "M", "train_loss", "generalisation_error"):
@@ -80,7 +80,7 @@ def test_derivatives_of_heavy_tailed_paths_do_not_act_on_the_weights():
 def test_the_error_of_long_runs_falls_with_the_number_of_paths():
     """Without responses every step uses up two directions of the space of paths: a bias like T/P."""
     letters = model(**RIDGE, b=0.3, tau=2.0)
-    exact, bias = dmft_square.solve(letters, 300).train_loss[-1], []
+    exact, bias = square.solve(letters, 300).train_loss[-1], []
     for paths in (2000, 16_000):
         mean, error = mean_and_error(solve_paths(letters, 300, KEY, paths, 12, False).train_loss[:, -1:])
         bias.append(abs(mean[0] - exact))
@@ -100,7 +100,7 @@ def test_the_error_of_long_runs_falls_with_the_number_of_paths():
     ids=["vanilla", "persistent", "rescaled", "noisy-teacher"],
 )
 def test_batches_with_the_square_loss_match_the_exact_closure(numbers):
-    exact, paths = dmft_square.solve(model(**numbers), 30), solve_paths(model(**numbers), 30, KEY, 2000, 32)
+    exact, paths = square.solve(model(**numbers), 30), solve_paths(model(**numbers), 30, KEY, 2000, 32)
     for name in ("m", "C", "R", "K", "M", "train_loss", "generalisation_error"):
         assert largest_z(getattr(paths, name), getattr(exact, name)) < LARGEST_Z, name
     assert np.abs(paths.K.mean(axis=0) - exact.K).max() < 1e-3
@@ -108,7 +108,7 @@ def test_batches_with_the_square_loss_match_the_exact_closure(numbers):
 
 def test_another_persistence_is_noticed():
     exact, paths = (
-        dmft_square.solve(model(**RIDGE, b=0.3, tau=2.0), 30),
+        square.solve(model(**RIDGE, b=0.3, tau=2.0), 30),
         solve_paths(model(**RIDGE, b=0.3), 30, KEY, 2000, 8),
     )
     assert largest_z(paths.M, exact.M) > 4 * LARGEST_Z
@@ -154,14 +154,14 @@ def test_the_logistic_loss_matches_recorded_ensembles(b, tau):
 
 def test_a_response_without_the_curvature_of_its_cause_is_noticed(monkeypatch):
     """K(t,s) contains the curvature at t and at s (section 2.1)."""
-    right, band = dmft_response.Response._row, dmft_response.BAND
+    right, band = response.Response._row, response.BAND
 
     def wrong(self, t, kernel, slope):
         K = right(self, t, kernel, slope)
         self.bands[-1][t % band, t % band] = slope != 0
         return K
 
-    monkeypatch.setattr(dmft_response.Response, "_row", wrong)
+    monkeypatch.setattr(response.Response, "_row", wrong)
     assert worst_against_recorded(0.3, 0.0) > 2 * LARGEST_Z
 
 

@@ -4,11 +4,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dimfree.errors import RefusalError
-from dimfree.functions.loss import loss
-from dimfree.dataset.model import multi_pass_model
 from dimfree.dataset.dmft.spectral import solve_spectral
 from dimfree.dataset.dmft.square import solve
+from dimfree.dataset.model import multi_pass_model
+from dimfree.errors import RefusalError
+from dimfree.functions.loss import loss
 
 SETTINGS = [
     {"alpha": 2.0, "Delta": 0.5, "lambda_": 0.1, "eta": 0.2, "b": 1.0},

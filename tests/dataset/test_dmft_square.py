@@ -4,13 +4,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dimfree.dataset.dmft.floats import Floats
+from dimfree.dataset.dmft.kernels import kernels
+from dimfree.dataset.dmft.square import solve
+from dimfree.dataset.model import multi_pass_model
+from dimfree.dataset.static import static_limit
 from dimfree.errors import RefusalError
 from dimfree.functions.loss import loss
-from dimfree.dataset.model import multi_pass_model
-from dimfree.dataset.dmft.kernels import kernels
-from dimfree.dataset.dmft.numbers import Numbers
-from dimfree.dataset.dmft.square import solve
-from dimfree.dataset.static import static_limit
 
 STEPS = 80
 
@@ -85,7 +85,7 @@ def test_first_steps_by_hand():
     assert float(found.C[1, 1]) == pytest.approx(C1, rel=1e-14)
     assert float(found.K[1, 0]) == pytest.approx(-(a**2) * D * eta * stays * b, rel=1e-14)
     assert float(found.R[2, 0]) == pytest.approx(1 - eta * lam - eta * alpha * D * a * b, rel=1e-14)
-    letters = kernels(Numbers.of(model), found.K, found.M)
+    letters = kernels(Floats.of(model), found.K, found.M)
     assert float(letters.lambda_hat[2]) == pytest.approx(lam + alpha * D * a * b, rel=1e-14)
     assert float(letters.memory[1, 0]) == pytest.approx(-alpha * D * float(found.K[1, 0]) / eta, rel=1e-14)
     assert float(letters.noise[0, 0]) == pytest.approx(alpha * D * M00, rel=1e-14)

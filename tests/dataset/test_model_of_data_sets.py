@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dimfree.dataset.model import TASKS, multi_pass_model
 from dimfree.errors import ProblemError
 from dimfree.functions.loss import loss
-from dimfree.dataset.model import TASKS, multi_pass_model
 
 
 def make(task="two-clusters", name="square", **numbers):
@@ -96,7 +96,7 @@ def test_errors_of_zero_weights():
     ("changes", "message"),
     [
         ({"task": "two-cluster"}, "there is no task 'two-cluster'; did you mean 'two-clusters'"),
-        ({"task": "linear-teacher", "name": "logistic"}, "the logistic loss has no meaning; use 'square'"),
+        ({"task": "linear-teacher", "name": "logistic"}, "the logistic loss has no meaning; set loss = 'square'"),
         (
             {"task": "sign-teacher", "Delta": 0.5},
             "Delta is 0.5, but inputs of a teacher are standard normal; leave Delta at 1",

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dimfree.errors import DivergenceError, RefusalError
-from dimfree.functions.loss import loss
 from dimfree.dataset.model import multi_pass_model
 from dimfree.dataset.static import fixed_point, ridge, static_limit
+from dimfree.errors import DivergenceError, RefusalError
+from dimfree.functions.loss import loss
 
 
 def make(name, width=1.0, **numbers):

@@ -12,7 +12,10 @@ matplotlib.use("Agg")
 
 def blocks():
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
-        for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)):
+        found = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+        if page.name == "extend.md":  # one file, explained piece by piece
+            found = ["\n".join(found)]
+        for number, block in enumerate(found):
             yield pytest.param(block, id=f"{page.name}-{number}")
 
 

@@ -1,10 +1,13 @@
 """Schedules: factors on the base rate."""
 
+from itertools import pairwise
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
-from dimfree.functions.schedule import schedule
+from dimfree.functions.schedule import Constant, Piecewise, Power, schedule
 from dimfree.problem import ExponentialDecay, PowerDecay, Steps
 
 TIMES = np.array([0.0, 0.4, 1.0, 2.5, 40.0])
@@ -24,6 +27,41 @@ TIMES = np.array([0.0, 0.4, 1.0, 2.5, 40.0])
 def test_factor(written, factor):
     np.testing.assert_allclose(schedule(written)(jnp.asarray(TIMES)), factor(TIMES), rtol=1e-14)
     assert float(schedule(written)(jnp.asarray(2.5))) == pytest.approx(factor(np.array(2.5)))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        None,
+        PowerDecay(scale=2.0, exponent=0.25),
+        PowerDecay(scale=2.0, exponent=0.0),
+        PowerDecay(scale=0.5, exponent=1.0),
+        PowerDecay(scale=0.5, exponent=1.0 - 1e-10),
+        PowerDecay(scale=0.5, exponent=1.0 + 1e-7),
+        PowerDecay(scale=2.0, exponent=3.0),
+        ExponentialDecay(scale=3.0),
+        Steps(times=(1.0, 2.0), factors=(0.5, 0.0)),
+        Steps(times=(0.0, 0.7), factors=(0.25, 2.0)),
+    ],
+)
+def test_elapsed_is_the_integral_of_the_factor(written):
+    one = schedule(written)
+    factor = lambda t: float(one(jnp.asarray(t)))  # noqa: E731
+    found = np.asarray(one.elapsed(jnp.asarray(TIMES)))
+    for t, elapsed in zip(TIMES, found, strict=True):
+        edges = np.unique([0.0, *(jump for jump in one.jumps if jump < t), t])
+        pieces = [quad(factor, *ends, epsabs=1e-13, epsrel=1e-13)[0] for ends in pairwise(edges)]
+        np.testing.assert_allclose(elapsed, sum(pieces), rtol=1e-9, atol=1e-15)
+        np.testing.assert_allclose(one.elapsed(jnp.asarray(t)), elapsed, rtol=1e-15)
+
+
+def test_elapsed_is_closed():
+    times = jnp.asarray([0.0, 0.5, 3.0])
+    np.testing.assert_array_equal(Constant().elapsed(times), times)
+    power = Power(jnp.asarray(2.0), jnp.asarray(0.25))
+    np.testing.assert_allclose(power.elapsed(times), 2 / 0.75 * ((1 + times / 2) ** 0.75 - 1), rtol=1e-12, atol=1e-15)
+    steps = Piecewise((1.0, 2.0), jnp.asarray([0.5, 0.1]))
+    np.testing.assert_allclose(steps.elapsed(times), [0, 0.5, 1 + 0.5 + 0.1], rtol=1e-12)
 
 
 def test_only_steps_jump():

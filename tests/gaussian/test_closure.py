@@ -9,12 +9,12 @@ import pytest
 from scipy.special import roots_jacobi
 
 import dimfree as df
-from dimfree.onepass.model import Model, model
 from dimfree.gaussian import closure, series
 from dimfree.gaussian.closure import truncation, uses_series
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.particles import Particles
+from dimfree.onepass.model import TeacherModel, model
 
 dimensionless_terms = jax.jit(closure.dimensionless_terms, static_argnums=2)
 pytestmark = pytest.mark.slow  # compilations
@@ -23,20 +23,20 @@ P2, P3 = [[1.0, 0.4], [0.4, 1.3]], [[1.0, 0.2, 0.0], [0.2, 0.8, -0.3], [0.0, -0.
 
 
 @lru_cache(maxsize=32)
-def model_of(student: str, teacher: str, k: int, width: int = WIDTH) -> Model:
+def model_of(student: str, teacher: str, k: int, width: int = WIDTH) -> TeacherModel:
     overlap = {1: [[1.4]], 2: P2, 3: P3}[k]
     data = df.Teacher(units=k, activation=teacher, overlap=overlap, second_layer=[1.0, -0.7, 0.4][:k])
     return model(df.Problem(dimension=100, data=data, network=df.TwoLayer(width=width, activation=student)))
 
 
-def state_of(m: Model, seed: int = 0) -> Particles:
+def state_of(m: TeacherModel, seed: int = 0) -> Particles:
     rng = np.random.default_rng(seed)
     p, k = m.width, m.units
     return Particles(*map(jnp.asarray, (0.4 * rng.normal(size=(p, k)), rng.uniform(0.4, 1.0, p), rng.normal(size=p))))
 
 
 @partial(jax.jit, static_argnums=2)
-def pairs(m: Model, state: Particles, self_term: bool):
+def pairs(m: TeacherModel, state: Particles, self_term: bool):
     return closure._pair_terms(m, state, self_term, jnp.zeros(1), jnp.ones(1))
 
 

@@ -1,15 +1,14 @@
-"""Links: coefficients against closed forms, exponents, the drift against the ODE, escape times against quadrature."""
+"""Links: coefficients against closed forms, and exponents."""
 
 from math import factorial, pi, sqrt
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.integrate import quad
 
 import dimfree as df
 from dimfree.errors import ProblemError
-from dimfree.gaussian.links import escape_time, hermite_coefficients, hermite_drift, information_exponent
+from dimfree.gaussian.links import hermite_coefficients, information_exponent
 from dimfree.gaussian.one_point import hermite_moments
 
 
@@ -64,42 +63,6 @@ def test_tolerance_decides_what_is_zero():
     assert (information_exponent(link), information_exponent(link, tolerance=1e-2)) == (1, 2)
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3, 4])
-def test_drift_is_that_of_the_spherical_ode(degree):
-    name, rate, noise, m = f"he{degree}", 0.03, 0.2, 0.4
-    problem = df.Problem(
-        data=df.Teacher(units=1, activation=name, noise=noise),
-        network=df.TwoLayer(width=1, activation=name),
-        training=df.OnePass(learning_rate=rate, spherical=True),
-    )
-    state = df.Overlaps(jnp.eye(1), jnp.full((1, 1), m), jnp.ones(1))
-    velocity = df.HighDimensional().velocity(df.model(problem), jnp.zeros(()), state)
-    assert float(hermite_drift(m, degree, rate, noise)) == pytest.approx(float(velocity.M[0, 0]), rel=1e-12)
-
-
-def test_drift_of_phase_retrieval_is_closed_and_vectorised():
-    m, rate, noise = jnp.linspace(-1, 1, 7), 0.05, 0.3
-    closed = m * (4 * (1 - 6 * rate) * (1 - m**2) - 2 * rate * noise)
-    np.testing.assert_allclose(hermite_drift(m, 2, rate, noise), closed, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("degree", [1, 2, 3, 4, 7])
-def test_escape_time_is_the_integral_over_the_drift(degree):
-    expected = quad(lambda m: 1 / float(hermite_rate(m, degree)), 0.05, 0.9, epsabs=0, epsrel=1e-11)[0]
-    assert escape_time(0.05, 0.9, degree) == pytest.approx(expected, rel=1e-9)
-
-
-def hermite_rate(m: float, degree: int) -> float:
-    return degree * factorial(degree) * m ** (degree - 1) * (1 - m**2)
-
-
-def test_escape_times_grow_with_dimension_as_in_the_table():
-    d = 1e12
-    assert escape_time(d**-0.5, 0.5, 1) < 1
-    assert escape_time(d**-0.5, 0.5, 2) - escape_time((d / 10) ** -0.5, 0.5, 2) == pytest.approx(np.log(10) / 8)
-    assert escape_time(d**-0.5, 0.5, 4) == pytest.approx(d / (4 * 24 * 2), rel=1e-6)
-
-
 @pytest.mark.parametrize(
     ("call", "part"),
     [
@@ -115,9 +78,6 @@ def test_escape_times_grow_with_dimension_as_in_the_table():
         (lambda: hermite_coefficients(lambda z: jnp.stack([z, z])), "shape (2,) from one number"),
         (lambda: hermite_coefficients(float), "does not run on a jax array"),
         (lambda: hermite_coefficients(lambda z: jnp.sign(jnp.sin(1e4 * z))), "could not be found"),
-        (lambda: hermite_drift(0.1, 0, 0.1, 0.1), "degree 0 was given"),
-        (lambda: escape_time(0.0, 0.5, 2), "a start exactly at m = 0 never escapes without noise"),
-        (lambda: escape_time(0.5, 0.1, 2), "0 <= start <= end < 1"),
     ],
 )
 def test_errors_are_one_sentence(call, part):

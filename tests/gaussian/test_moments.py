@@ -1,5 +1,6 @@
 """The expectations that drive the overlaps, against direct quadrature over all preactivations, and their symmetries."""
 
+from dataclasses import replace
 from functools import lru_cache
 
 import jax
@@ -9,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dimfree.onepass.model import Model, model
 from dimfree.gaussian import moments
 from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.model import TeacherModel, model
 from dimfree.onepass.sections import MultiIndex, Teacher, TwoLayer
 from dimfree.problem import Problem
 
@@ -19,17 +20,19 @@ gradient_terms, risk = jax.jit(moments.gradient_terms), jax.jit(moments.risk)
 
 
 @lru_cache(maxsize=64)
-def model_of(student: str, teacher: str = "", width: int = 2, units: int = 1, **teacher_keys) -> Model:
+def model_of(student: str, teacher: str = "", width: int = 2, units: int = 1, **teacher_keys) -> TeacherModel:
     data = Teacher(units=units, activation=teacher or student, **teacher_keys)
     return model(Problem(data=data, network=TwoLayer(width=width, activation=student)))
 
 
-def link_model(student: str, terms: tuple[tuple[int, ...], ...], coefficients: tuple[float, ...], width: int) -> Model:
+def link_model(
+    student: str, terms: tuple[tuple[int, ...], ...], coefficients: tuple[float, ...], width: int
+) -> TeacherModel:
     data = MultiIndex(terms=terms, coefficients=coefficients)
     return model(Problem(data=data, network=TwoLayer(width=width, activation=student)))
 
 
-def state_of(seed: int, m: Model, directions: int = 9, a: np.ndarray | None = None) -> Overlaps:
+def state_of(seed: int, m: TeacherModel, directions: int = 9, a: np.ndarray | None = None) -> Overlaps:
     """Random students, possible for this teacher: W = (C, rest) in a frame whose first directions span the teacher."""
     rng = np.random.default_rng(seed)
     C, rest = (
@@ -41,7 +44,7 @@ def state_of(seed: int, m: Model, directions: int = 9, a: np.ndarray | None = No
     return Overlaps(*map(jnp.asarray, (C @ P @ C.T + rest @ rest.T, C @ P, second_layer)))
 
 
-def by_direct_quadrature(m: Model, state: Overlaps) -> dict[str, np.ndarray]:
+def by_direct_quadrature(m: TeacherModel, state: Overlaps) -> dict[str, np.ndarray]:
     """Section 2 of the theory as it is written, by a trapezoidal rule over u in R^3."""
     p = m.width
     Omega = np.asarray(state.covariance(m.target.P))
@@ -117,7 +120,7 @@ def test_units_have_no_order(seed, students, teachers):
     s, t = np.array(students), np.array(teachers)
     target = ERF.target
     shuffled = type(target)(target.activation, target.second_layer[t], target.P[t][:, t])
-    m = Model(**{**{k: getattr(ERF, k) for k in ERF.__dataclass_fields__}, "target": shuffled})
+    m = replace(ERF, target=shuffled)
     before = gradient_terms(ERF, state)
     after = gradient_terms(m, Overlaps(state.Q[s][:, s], state.M[s][:, t], state.a[s]))
     exact = {"rtol": 1e-11, "atol": 1e-13}
@@ -152,7 +155,7 @@ def test_relu_scales(seed, scale):
     m = model_of("relu", width=3, units=2)
     state, target = state_of(seed, m), m.target
     larger = type(target)(target.activation, target.second_layer, scale**2 * target.P)
-    scaled = Model(**{**{k: getattr(m, k) for k in m.__dataclass_fields__}, "target": larger})
+    scaled = replace(m, target=larger)
     after = risk(scaled, Overlaps(scale**2 * state.Q, scale**2 * state.M, state.a))
     np.testing.assert_allclose(after, scale**2 * risk(m, state), rtol=1e-11, atol=1e-13)
 

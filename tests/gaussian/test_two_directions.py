@@ -11,7 +11,8 @@ from scipy.special import roots_gegenbauer
 import dimfree as df
 from dimfree.errors import ProblemError
 from dimfree.functions.ramps import DIP_RAMP
-from dimfree.gaussian.two_directions import angular_table, polar, slopes
+from dimfree.gaussian.even_orders import slopes
+from dimfree.gaussian.two_directions import angular_table, polar
 
 SIGMAS = [DIP_RAMP, *(df.activation(name) for name in ("relu", "erf", "tanh"))]
 

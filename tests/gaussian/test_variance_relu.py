@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dimfree  # noqa: F401  (switches float64 on)
-from dimfree.gaussian import variance_relu as module
+from dimfree.gaussian.variance import relu as module
 from dimfree.gaussian.variance.relu import variance_relu
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "data" / "committee.json"

@@ -7,11 +7,10 @@ import pytest
 from naive_sgd import start_of
 
 from dimfree.onepass.model import model
-from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
-from dimfree.problem import Problem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.problem import Problem
 
 COUNTS = (0, 1, 7, 16, 17, 50, 128, 129, 300)  # in, at and across the ends of blocks
 PROBLEM = Problem(
@@ -42,17 +41,17 @@ def runner(request) -> Runner:
 
 
 @pytest.fixture(scope="module")
-def whole(runner) -> Overlaps:
+def whole(runner) -> dict[str, jax.Array]:
     return runner.at(runner.begin(), COUNTS)[1]
 
 
-def assert_equal(one: Overlaps, other: Overlaps) -> None:
-    for letter in ("Q", "M", "a"):
-        np.testing.assert_array_equal(getattr(one, letter), getattr(other, letter), err_msg=letter)
+def assert_equal(one: dict[str, jax.Array], other: dict[str, jax.Array]) -> None:
+    for letter in ("Q", "M", "a", "risk"):
+        np.testing.assert_array_equal(one[letter], other[letter], err_msg=letter)
 
 
-def part(overlaps: Overlaps, which) -> Overlaps:
-    return jax.tree.map(lambda x: x[which], overlaps)
+def part(seen: dict[str, jax.Array], which) -> dict[str, jax.Array]:
+    return {letter: x[which] for letter, x in seen.items()}
 
 
 @pytest.mark.parametrize("i", range(len(COUNTS)))
@@ -79,10 +78,10 @@ def test_a_second_chunk_is_not_compiled_again(runner):
 
 
 def test_steps_differ_and_keys_differ(runner, whole):
-    Q = np.asarray(whole.Q)
+    Q = np.asarray(whole["Q"])
     assert all((np.abs(Q[i + 1] - Q[i]).max(axis=(1, 2)) > 0).all() for i in range(len(COUNTS) - 1))
     other = runner.at(runner.begin(seed=6), COUNTS)[1]
-    assert (np.abs(np.asarray(other.Q[-1]) - Q[-1]).max(axis=(1, 2)) > 0).all()
+    assert (np.abs(np.asarray(other["Q"][-1]) - Q[-1]).max(axis=(1, 2)) > 0).all()
     assert (np.abs(Q[-1, 1:] - Q[-1, :-1]).max(axis=(1, 2)) > 0).all()  # replicas are independent
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from naive_sgd import start_of
 
-from dimfree.onepass.model import model
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.sections import Teacher, TwoLayer
-from dimfree.problem import Problem
+from dimfree.onepass.model import model
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.sections import Teacher, TwoLayer
+from dimfree.problem import Problem
 
 REPLICAS = 4096
 STEPS = (0, 5, 140)
@@ -53,9 +53,9 @@ def runs() -> dict[tuple[str, str], Overlaps]:
         m, start, times = model(problem), start_of(problem, seed=2, twins=twins), jnp.asarray(STEPS) * problem.time_step
         for seed, walker in enumerate((VectorSGD(), OverlapChain())):
             state = walker.begin(m, start, REPLICAS, jax.random.key(10 + seed))
-            found[name, walker.name] = jax.jit(lambda s, t, walker=walker, m=m: walker.advance(m, s, t)[1])(
-                state, times
-            )
+            run = jax.jit(lambda s, t, walker=walker, m=m: walker.advance(m, s, t)[1])
+            seen = run(state, times)
+            found[name, walker.name] = Overlaps(seen["Q"], seen["M"], seen["a"])
     return found
 
 

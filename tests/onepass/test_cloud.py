@@ -10,7 +10,6 @@ import dimfree as df
 from dimfree.gaussian.closure import mean_field_terms, xi_rule
 from dimfree.gaussian.moments import risk
 from dimfree.gaussian.particles import Particles
-from dimfree.onepass.start import draw_particles
 from dimfree.onepass.fields.cloud import (
     CloudField,
     NetworkField,
@@ -22,6 +21,7 @@ from dimfree.onepass.fields.cloud import (
     particle_dynamics,
     split,
 )
+from dimfree.onepass.start import draw_particles
 
 KEY = jax.random.key(5)
 ONE = jnp.ones(())
@@ -99,16 +99,20 @@ def test_the_cloud_has_the_moments_of_the_start(overlap):
     assert weights @ points.M[:, 0] ** 6 == pytest.approx(15 * (scale**2 / d * overlap[0][0]) ** 3)
 
 
-def test_the_field_of_a_cloud_is_the_mean_field_closure():
+@pytest.mark.parametrize("a", [ONE, jnp.linspace(-1.0, 2.0, 40)], ids=["one second layer", "many"])
+def test_the_field_of_a_cloud_is_the_mean_field_closure(a):
     p = problem(width=40)
     m, found = df.model(p), draw_particles(p, KEY)
     neurons = Neurons(found.M, jnp.sqrt(found.q))
-    field = CloudField(m, jnp.full(40, 1 / 40), ONE, jnp.linalg.inv(m.target.P), xi_rule(m.dimension - 1, 24))
+    field = CloudField(m, jnp.full(40, 1 / 40), a, jnp.linalg.inv(m.target.P), xi_rule(m.dimension - 1, 24))
     velocity, value = eqx.filter_jit(field.terms)(neurons)
-    closure = mean_field_terms(m, Particles(found.M, found.q, jnp.ones(40)), False, 24)
+    closure = mean_field_terms(m, Particles(found.M, found.q, jnp.broadcast_to(a, 40)), False, 24)
     np.testing.assert_allclose(velocity.M, closure.PsiM, atol=1e-13)
     np.testing.assert_allclose(2 * neurons.r * velocity.r, closure.Psiq, atol=1e-13)
     assert value == pytest.approx(float(closure.risk), rel=1e-12)
+    squares = field.squares(neurons)
+    norms = Particles(found.M, found.q, jnp.ones(40)).norms(m.target.P)
+    np.testing.assert_allclose(jnp.sum(squares.M, axis=1) + squares.r, norms, rtol=1e-12)
 
 
 @pytest.mark.slow

@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 
 import dimfree as df
-from dimfree.theory import diffusion, exit_times
+from dimfree.onepass.limits import diffusion
 from dimfree.onepass.limits.band import band
 from dimfree.onepass.limits.diffusion import Diffusion
+from dimfree.questions.exit_times import formulas as exit_times
+from dimfree.setting import why_not
 
 KEY = jax.random.key(0)
 ERF = df.Problem(dimension=500, network=df.TwoLayer(width=1), data=df.Teacher(units=1, noise=0.1))
@@ -24,7 +26,8 @@ def phase_retrieval(dimension, gamma, width=1, noise=0.01):
 
 def start_at(M, Q=None):
     M = jnp.asarray(M, float)
-    return df.Start(df.Overlaps(jnp.eye(len(M)) if Q is None else jnp.asarray(Q, float), M, jnp.ones(len(M))), None)
+    overlaps = df.Overlaps(jnp.eye(len(M)) if Q is None else jnp.asarray(Q, float), M, jnp.ones(len(M)))
+    return df.Start(overlaps, None, jnp.zeros(len(M)))
 
 
 def run(one, problem, start, times, replicas, seed=0):
@@ -159,8 +162,8 @@ def test_a_path_does_not_depend_on_how_often_it_is_advanced():
     parts = []
     for time in times:
         state, part = advance(m, state, time[None])
-        parts.append(part.Q[0])
-    np.testing.assert_allclose(jnp.stack(parts), together.Q, rtol=1e-12)
+        parts.append(part["Q"][0])
+    np.testing.assert_allclose(jnp.stack(parts), together["Q"], rtol=1e-12)
 
 
 def test_overlaps_that_no_weights_have_are_taken_back_and_counted():
@@ -181,8 +184,9 @@ def test_overlaps_that_no_weights_have_are_taken_back_and_counted():
 
 
 def test_refusals():
-    assert "use chain" in Diffusion().refuses(ERF.replace(dimension=15))
-    assert "no deterministic limit" in Diffusion().refuses(ERF.replace(**{"training.learning_rate": 100.0}))
-    assert Diffusion().refuses(ERF) is None
+    reason = lambda **changes: why_not(Diffusion(), ERF.replace(**changes))  # noqa: E731
+    assert "use chain" in str(reason(dimension=15))
+    assert "no deterministic limit" in str(reason(**{"training.learning_rate": 100.0}))
+    assert reason() is None
     with pytest.raises(df.RefusalError, match="no band"):
         band(ERF.replace(**{"training.learning_rate": 100.0}), start_at([[0.3]]), jnp.asarray([1.0]))

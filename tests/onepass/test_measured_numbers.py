@@ -1,43 +1,41 @@
 """The numbers measured in docs/theory/mean-field.md, section b, from real SGD: each within the scatter of runs like it."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import dimfree as df
 from dimfree.functions import activation
 from dimfree.functions.ramps import DIP_RAMP, RAMP
 from dimfree.gallery.two_gaussians import DIP_RAMP as DIPPED
 from dimfree.gallery.two_gaussians import two_gaussians_problem
-from dimfree.onepass.gaussians_start import norms
-from dimfree.onepass.gaussians_problem import Neurons, NoisyOnePass, TwoGaussiansProblem
-from dimfree.onepass.sections import GaussianStart, TwoGaussians
-from dimfree.onepass.real.neurons import NeuronSGD
-from dimfree.theory import anisotropic
+from dimfree.onepass.fields.anisotropic import Neurons, anisotropic
 from dimfree.onepass.fields.field import solve
 from dimfree.onepass.fields.radial import quantile_radii, two_gaussians
+from dimfree.onepass.observe import part_norms
 
-MONO = TwoGaussiansProblem()  # d = 40, N = 400, Delta = kappa = 0.8, eps = 2e-5
-NONMONO = TwoGaussiansProblem(
-    data=TwoGaussians(contrast=0.5),
-    network=Neurons(activation=DIPPED),
-    training=NoisyOnePass(learning_rate=1.6),  # eps = 1e-4
-    start=GaussianStart(scale=0.4),
+MONO = df.Problem(data=df.TwoGaussians())  # d = 40, N = 400, Delta = kappa = 0.8, eps = 2e-5
+NONMONO = df.Problem(
+    data=df.TwoGaussians(contrast=0.5),
+    network=df.TwoLayer(activation=DIPPED),
+    training=df.OnePass(learning_rate=1.6),  # eps = 1e-4
+    start=df.GaussianStart(scale=0.4),
 )
-ALL = Neurons(activation="relu", trained=("first-layer", "bias", "second-layer"), bias_start=1.0)
+ALL = df.TwoLayer(activation="relu", trained=("first-layer", "bias", "second-layer"), bias_start=1.0)
 RELU = two_gaussians_problem(160, 300, 0.4, 2e-4, 0.8, 6.0, signal=30, network=ALL)
 LETTERS = ("a", "bias", "r1", "r2")
-SGD = NeuronSGD()
+SGD = df.VectorSGD()
 
 
 def runs(problem, times, starts, replicas=1):
     """For every start: the start, the network at the end, and what is seen at all times."""
-    m = SGD.model(problem)
-    advance = jax.jit(lambda s, t: SGD.advance(m, s, t))
+    m, advance = df.model(problem), eqx.filter_jit(SGD.advance)
     for seed in range(starts):
-        start = SGD.start(problem, jax.random.key(seed))
-        walk, seen = advance(SGD.begin(m, start, replicas, jax.random.key(seed + 100)), jnp.asarray(times))
-        yield start, walk.network, seen
+        start = df.draw_start(problem, jax.random.key(seed), vectors=True)
+        state, seen = advance(m, SGD.begin(m, start, replicas, jax.random.key(seed + 100)), jnp.asarray(times))
+        yield start, state.network, seen
 
 
 def norm_risks(field, r):
@@ -50,14 +48,14 @@ def mono():
     """MONO until T = 10: eight starts, each with SGD and the reduced dynamics from its norms."""
     times, found, field = np.linspace(0, 10, 11), [], two_gaussians(RAMP, 0.8, 40.0)
     for start, network, seen in runs(MONO, times, 8):
-        limit = solve(field, norms(start.weights, 40)[0], jnp.asarray(times))
+        limit = solve(field, part_norms(start.weights, 40)[0], jnp.asarray(times))
         found.append(
             {
-                "r off": np.abs(seen.r1[:, 0].mean(axis=1) - limit.particles.mean(axis=1)).max(),
-                "risk of the norms": norm_risks(field, seen.r1[:, 0]),
+                "r off": np.abs(seen["r1"][:, 0].mean(axis=1) - limit.particles.mean(axis=1)).max(),
+                "risk of the norms": norm_risks(field, seen["r1"][:, 0]),
                 "limit": np.asarray(limit.risk),
-                "R_N": 2 * float(seen.risk[-1, 0]),
-                "weights": np.asarray(network.weights[0]) / np.sqrt(40),
+                "R_N": 2 * float(seen["risk"][-1, 0]),
+                "weights": np.asarray(network.students[0]) / np.sqrt(40),
             }
         )
     return found
@@ -102,7 +100,7 @@ def test_nonmonotone_neurons_live_or_die():
     """d = 40: from kappa = 0.4 risk 0.0575 of the norms and R_N = 0.0734(8); from 0.1 SGD hovers at r = .035-.041, R = 7.50."""
     times, field = np.array([0.0, 5.0, 10.0]), two_gaussians(DIP_RAMP, 0.5, 40.0)
     alive = [
-        (2 * float(seen.risk[-1, 0]), float(norm_risks(field, seen.r1[:, 0])[-1]))
+        (2 * float(seen["risk"][-1, 0]), float(norm_risks(field, seen["r1"][:, 0])[-1]))
         for _, _, seen in runs(NONMONO, times, 3)
     ]
     true, averaged = np.mean(alive, axis=0)
@@ -110,8 +108,8 @@ def test_nonmonotone_neurons_live_or_die():
     assert abs(true - 0.0734) < 3 * np.hypot(error[0], 0.0008)
     assert abs(averaged - 0.0575) < 3 * error[1] + 5e-4  # it is within 1e-4 of the minimum of the flow, 0.0576
     _, _, dead = next(runs(NONMONO.replace(**{"start.scale": 0.1}), times, 1))
-    assert 0.033 < float(dead.r1[1:].mean()) < 0.042
-    assert 2 * float(dead.risk[1:].mean()) == pytest.approx(7.50, abs=0.02)
+    assert 0.033 < float(dead["r1"][1:].mean()) < 0.042
+    assert 2 * float(dead["risk"][1:].mean()) == pytest.approx(7.50, abs=0.02)
 
 
 @pytest.mark.slow
@@ -122,7 +120,7 @@ def test_large_steps_leave_the_dead_state():
     for eps in (5e-5, 1.25e-5):
         problem = NONMONO.replace(**changes, **{"training.learning_rate": eps * 50 * 320})
         _, _, seen = next(runs(problem, np.array([0.0, 6.0, 8.0, 10.0]), 1))
-        ends[eps] = 2 * np.asarray(seen.risk)[1:, 0]
+        ends[eps] = 2 * np.asarray(seen["risk"])[1:, 0]
     assert ends[5e-5][-1] < 0.3
     assert ends[1.25e-5].mean() - 7.25 == pytest.approx(0.26, abs=0.05)
 
@@ -131,13 +129,13 @@ def test_large_steps_leave_the_dead_state():
 def test_relu_neurons_with_all_parameters():
     """From the network's own start the means are off by a .017, b .009, r1 .002, r2 .016 at most, in one run."""
     times, off = np.linspace(0, 6, 11), []
-    field = anisotropic.anisotropic(activation("relu"), 0.4, train_a=True, train_b=True)
+    field = anisotropic(activation("relu"), 0.4, train_a=True, train_b=True)
     for start, _, seen in runs(RELU, times, 3, replicas=4):
-        own = anisotropic.Neurons(start.a, start.bias, *norms(start.weights, 30))
+        own = Neurons(start.measured.a, start.bias, *part_norms(start.weights, 30))
         limit = solve(field, own, jnp.asarray(times)).particles
         ends = np.stack([x.mean(axis=1) for x in (limit.a, limit.b, limit.r1, limit.r2)])
         np.testing.assert_allclose(ends[:, -1], [0.18, 0.39, 0.48, 0.54], atol=0.01)
-        real = np.stack([np.asarray(getattr(seen, letter)).mean(axis=2) for letter in LETTERS])
+        real = np.stack([np.asarray(seen[letter]).mean(axis=2) for letter in LETTERS])
         off.append(np.abs(real - ends[:, :, None]).max(axis=1))
     found = np.concatenate(off, axis=1)
     error = found.std(axis=1, ddof=1) * np.sqrt(1 + 1 / found.shape[1])

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from numpy.polynomial import hermite_e
 
-from dimfree.onepass.model import model, second_layer
-from dimfree.onepass.model import block_steps
-from dimfree.onepass.sections import MultiIndex, OnePass, Teacher, TwoLayer
+from dimfree.onepass.model import TeacherModel, TwoGaussiansModel, block_steps, model, second_layer, teacher_model
+from dimfree.onepass.real.block import Samples, Scalars, run_block
+from dimfree.onepass.sections import MultiIndex, OnePass, Teacher, TwoGaussians, TwoLayer
 from dimfree.problem import PowerDecay, Problem
-from dimfree.onepass.real.block import Samples, run_block
 
 FACTOR = {"mean": lambda n: 1 / n, "sqrt": lambda n: n**-0.5, "sum": lambda n: 1.0}
 scalings = pytest.mark.parametrize("scaling", FACTOR)
@@ -54,10 +53,10 @@ def test_one_step_is_the_gradient_step_of_the_user(scaling):
     a_new = a + 1.7 * gamma / d * error * s * sigma
 
     samples = Samples(jnp.asarray(fields)[None, :, None], jnp.full((1, 1), label), jnp.ones((1, 1, 1)))
-    state = jnp.asarray(second_layer(problem))[:, None]
-    progress = run_block(m, samples, state, jnp.ones((3, 1)), jnp.asarray(0), jnp.asarray(1))
+    state = Scalars(second_layer(problem)[:, None], jnp.zeros((3, 1)), jnp.ones((3, 1)))
+    progress = run_block(m, samples, state, jnp.asarray(0), jnp.asarray(1))
     np.testing.assert_allclose(progress.coefficients[0, :, 0], w_push, rtol=1e-12)
-    np.testing.assert_allclose(progress.second_layer[:, 0] / (3 * s), a_new, rtol=1e-12)
+    np.testing.assert_allclose(progress.scalars.a[:, 0] / (3 * s), a_new, rtol=1e-12)
 
 
 def test_second_layer_starts():
@@ -96,3 +95,38 @@ def test_dimension_is_a_shape_only_when_smaller_than_a_block():
 @pytest.mark.parametrize(("batch", "steps"), [(1, 16), (4, 4), (5, 3), (16, 1), (100, 1)])
 def test_blocks_are_of_about_sixteen_samples(batch, steps):
     assert block_steps(batch) == steps
+
+
+def test_the_kind_of_data_decides_of_the_model():
+    teacher, gaussians = model(Problem()), model(Problem(data=TwoGaussians(contrast=0.4, signal=7)))
+    assert isinstance(teacher, TeacherModel)
+    assert isinstance(gaussians, TwoGaussiansModel)
+    assert (gaussians.size, gaussians.signal, float(gaussians.Delta)) == (40, 7, 0.4)
+    with pytest.raises(AssertionError, match="two-gaussians has no teacher"):
+        teacher_model(Problem(data=TwoGaussians()))
+
+
+@pytest.mark.parametrize(("same", "expected"), [("same", 0.3), (0.1, 0.1)])
+def test_the_second_layer_may_decay_like_the_first(same, expected):
+    m = model(Problem(training=OnePass(weight_decay=0.3, second_layer_decay=same)))
+    assert (float(m.omega), float(m.omega_a)) == (0.3, expected)
+
+
+def test_what_learns_and_what_shakes_is_structure():
+    network = TwoLayer(trained=("bias", "second-layer"))
+    m = model(Problem(network=network, training=OnePass(inverse_temperature=4.0)))
+    assert (m.train_w, m.train_b, m.train_a, m.offsets, m.noisy) == (False, True, True, True, True)
+    assert float(m.temperature) == 0.25
+    assert float(m.beta_eff) == 4.0
+    plain = model(Problem())
+    assert (plain.train_w, plain.train_b, plain.train_a, plain.offsets, plain.noisy) == (True, *[False] * 4)
+    assert model(Problem(network=TwoLayer(bias_start=0.1))).offsets
+
+
+@pytest.mark.parametrize(("scheduled", "pace"), [("gradient", 1.0), ("everything", 0.5)])
+def test_decay_and_noise_follow_the_schedule_if_asked_for(scheduled, pace):
+    training = OnePass(scheduled=scheduled, schedule=PowerDecay(scale=2.0, exponent=1.0))
+    m = model(Problem(training=training))
+    half = jnp.asarray(round(2.0 / float(m.time_step)))
+    assert [float(x) for x in m.rates(half, jnp.asarray(True))] == pytest.approx([0.5, pace])
+    assert [float(x) for x in m.rates(half, jnp.asarray(False))] == [0.0, 0.0]

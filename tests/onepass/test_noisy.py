@@ -9,7 +9,8 @@ import pytest
 from dimfree.errors import ProblemError
 from dimfree.functions.ramps import RAMP
 from dimfree.onepass.fields.finite_volume import cells, chi_mass
-from dimfree.onepass.fields.noisy import bath, effective_beta, excess_risk, free_energy, gibbs, langevin, noisy_density
+from dimfree.onepass.fields.langevin import bath, langevin
+from dimfree.onepass.fields.noisy import effective_beta, excess_risk, free_energy, gibbs, noisy_density
 from dimfree.onepass.fields.radial import quantile_radii, two_gaussians
 from dimfree.onepass.limits.solvable import linear_law, quadratic_variance
 

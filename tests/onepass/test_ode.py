@@ -6,6 +6,7 @@ import pytest
 
 import dimfree as df
 from dimfree.gaussian.moments import risk
+from dimfree.setting import why_not
 
 KEY = jax.random.key(0)
 
@@ -91,7 +92,7 @@ def test_gradients_of_the_final_risk_against_differences():
     model, start, direction = df.model(p), start_of(p), jnp.eye(3)
 
     def final(gamma, Delta, shift):
-        moved = eqx.tree_at(lambda s: s.overlaps.Q, start, start.overlaps.Q + shift * direction)
+        moved = eqx.tree_at(lambda s: s.measured.Q, start, start.overlaps.Q + shift * direction)
         changed = eqx.tree_at(lambda m: (m.gamma, m.Delta), model, (gamma, Delta))
         return df.HighDimensional(rtol=1e-10, atol=1e-12).run(changed, moved, jnp.asarray([1.5]), KEY)["risk"][0, 0]
 
@@ -109,7 +110,8 @@ def test_a_step_schedule_is_two_runs_one_after_the_other():
     both = solve(df.HighDimensional(), df.model(p), start, jnp.asarray([2.0, 6.0]))
     # from t = 2 on everything happens at a quarter of the rate: time runs slower, and the variance weight shrinks
     slow = problem(**{"training.learning_rate": 0.25})
-    middle = df.Start(jax.tree.map(lambda x: x[0, 0], df.Overlaps(both["Q"], both["M"], both["a"])), None)
+    overlaps = jax.tree.map(lambda x: x[0, 0], df.Overlaps(both["Q"], both["M"], both["a"]))
+    middle = df.Start(overlaps, None, jnp.zeros(3))
     after = solve(df.HighDimensional(), df.model(slow), middle, jnp.asarray([1.0]))
     np.testing.assert_allclose(both["risk"][1], after["risk"][0], rtol=1e-6)
 
@@ -130,11 +132,45 @@ def test_divergence_is_reported_with_the_time_and_a_suggestion():
 
 
 def test_the_ode_refuses_where_no_limit_exists():
-    sentence = df.HighDimensional().refuses(
-        df.Problem(dimension=100, network=df.TwoLayer(width=2), training=df.OnePass(learning_rate=25.0))
-    )
-    assert sentence is not None
-    assert "lower the learning rate below 20" in sentence
+    p = df.Problem(dimension=100, network=df.TwoLayer(width=2), training=df.OnePass(learning_rate=25.0))
+    assert "lower the learning rate below 20" in str(why_not(df.HighDimensional(), p))
+
+
+LIMITS = (df.HighDimensional(), df.GradientFlow(), df.MeanField(), df.Dimensionless(), df.Diffusion())
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (
+            {"network.trained": ["first-layer", "bias"]},
+            "it is derived for neurons without offsets; set network.bias_start = 0",
+        ),
+        ({"network.bias_start": 0.1}, "it is derived for neurons without offsets; set network.bias_start = 0"),
+        ({"network.trained": ["second-layer"]}, "a first layer that learns; put 'first-layer' into network.trained"),
+        (
+            {"training.inverse_temperature": 10.0},
+            "without noise on the weights; leave out training.inverse_temperature",
+        ),
+        (
+            {"training.scheduled": "everything", "training.weight_decay": 0.1},
+            "decays that do not follow the schedule; set training.scheduled = 'gradient'.",
+        ),
+    ],
+)
+def test_limits_refuse_what_they_are_not_derived_for(limit, changes, says):
+    reason = str(why_not(limit, problem(**changes)))
+    assert says in reason
+    assert "\n" not in reason
+    assert why_not(limit, problem()) is None
+    assert why_not(limit, problem(**{"training.scheduled": "everything"})) is None
+
+
+def test_limits_of_overlaps_do_not_speak_of_two_gaussians():
+    for limit in LIMITS:
+        says = str(why_not(limit, df.Problem(data=df.TwoGaussians())))
+        assert says.startswith("it speaks of training on fresh samples of a teacher, and this problem is training on")
 
 
 def test_time_zero_is_the_start():

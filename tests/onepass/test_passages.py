@@ -18,10 +18,10 @@ PROBLEM = df.Problem(
 THRESHOLD, HORIZON, STRIDE = jnp.asarray(0.2), jnp.asarray(6.0), 16
 
 
-def exits(walker, starts, stride, horizon=HORIZON, seed=1):
+def exits(sgd, starts, stride, horizon=HORIZON, seed=1):
     model = df.model(PROBLEM)
-    passage = begin_passage(walker, model, starts, THRESHOLD, jax.random.key(seed))
-    return advance_passage(walker, model, passage, horizon, jnp.asarray(stride))
+    passage = begin_passage(sgd, model, starts, THRESHOLD, jax.random.key(seed))
+    return advance_passage(sgd, model, passage, horizon, jnp.asarray(stride))
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +35,11 @@ def fine(starts):
 
 
 def test_the_exit_is_where_the_recorded_risk_crosses(starts, fine):
-    """The same path, walked by the description itself and seen every sixteen steps."""
+    """The same path, taken by the description itself and seen every sixteen steps."""
     chain, model = df.OverlapChain(), df.model(PROBLEM)
     state = scattered(chain, model, starts, jax.random.key(1))
     steps = np.arange(0, 800, STRIDE)
-    risk = chain.observe(model, chain.advance(model, state, jnp.asarray(steps * PROBLEM.time_step))[1])["risk"]
-    risk = np.asarray(risk)
+    risk = np.asarray(chain.advance(model, state, jnp.asarray(steps * PROBLEM.time_step))[1]["risk"])
     below = risk <= 0.8 * risk[0]
     first = np.argmax(below, axis=0)
     left = below.any(axis=0)

@@ -9,10 +9,9 @@ import pytest
 
 from dimfree.errors import ProblemError
 from dimfree.functions.ramps import DIP_RAMP, RAMP
-from dimfree.functions.schedule import Constant, Piecewise, Power
 from dimfree.gaussian.directions import interaction, potential
-from dimfree.onepass.fields.field import Descent, Field, begin, clock, solve
-from dimfree.onepass.fields.radial import quantile_radii, two_gaussians
+from dimfree.onepass.fields.field import Descent, Field, advance, begin, solve
+from dimfree.onepass.fields.radial import ScaledRadialField, quantile_radii, two_gaussians
 
 field = lru_cache(two_gaussians)
 R = jnp.asarray([0.1, 0.4, 0.9, 1.4, 2.3])
@@ -110,13 +109,35 @@ def test_quantiles_have_the_moments_of_the_start():
     np.testing.assert_array_equal(quantile_radii(0.8, 3, inf), 0.8)
 
 
-def test_clock_is_the_integral_of_the_schedule():
-    times = np.array([0.0, 0.5, 3.0])
-    np.testing.assert_allclose(clock(Constant(), times), times)
-    power = Power(jnp.asarray(2.0), jnp.asarray(0.25))
-    np.testing.assert_allclose(clock(power, times), 2 / 0.75 * ((1 + times / 2) ** 0.75 - 1), rtol=1e-12, atol=1e-15)
-    steps = Piecewise((1.0, 2.0), jnp.asarray([0.5, 0.1]))
-    np.testing.assert_allclose(clock(steps, times), [0, 0.5, 1 + 0.5 + 0.1], rtol=1e-12)
+def test_a_second_layer_that_stays_scales_the_neurons():
+    """Neurons a sigma are neurons of the activation a sigma when a is one number, and the gradient of their risk otherwise."""
+    problem, h = field(RAMP, 0.8, 40.0), 2e-4
+    of = lambda a: eqx.filter_jit(ScaledRadialField(**vars(problem), a=a).terms)  # noqa: E731
+    doubled = eqx.tree_at(lambda f: (f.table.values, f.table.slopes), problem, replace_fn=lambda x: 2 * x)
+    for found, expected in zip(of(jnp.full(5, 2.0))(R), doubled.terms(R), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    for found, expected in zip(of(jnp.ones(5))(R), problem.terms(R), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+    terms = of(jnp.asarray([1.0, -1.0, 0.5, 2.0, -0.3]))
+    for j in range(R.size):
+        risk = [terms(R.at[j].add(s * h))[1] for s in (-2, -1, 1, 2)]
+        slope = (8 * (risk[2] - risk[1]) - (risk[3] - risk[0])) / (12 * h)
+        np.testing.assert_allclose(-slope * R.size / 2, terms(R)[0][j], rtol=1e-8, atol=1e-9)
+
+
+def test_gradients_pass_through_all_steps():
+    """Of the risk at the end, with respect to a number of the field and to the start."""
+    start, times, step = quantile_radii(0.8, 10, 40), jnp.asarray([0.3, 1.0]), jnp.asarray(0.05)
+
+    @eqx.filter_jit
+    def last(stretch, kappa):
+        problem = eqx.tree_at(lambda f: f.nodes, field(RAMP, 0.8, 40.0), replace_fn=lambda x: stretch * x)
+        return advance(problem, begin(problem, kappa * start), times, step)[1].risk[-1]
+
+    found = jax.jit(jax.grad(last, argnums=(0, 1)))(1.0, 1.0)
+    for n, slope in enumerate(found):
+        ends = [last(*(1.0 + s * 1e-4 * (m == n) for m in range(2))) for s in (-2, -1, 1, 2)]
+        np.testing.assert_allclose(slope, (8 * (ends[2] - ends[1]) - (ends[3] - ends[0])) / 12e-4, rtol=1e-7)
 
 
 def test_bad_input_is_told():

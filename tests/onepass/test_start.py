@@ -8,8 +8,16 @@ import numpy as np
 import pytest
 
 from dimfree.errors import ProblemError
-from dimfree.onepass.start import Start, draw_start, embed, wishart
-from dimfree.onepass.sections import GaussianStart, OverlapStart, SphereStart, Teacher, TwoLayer, WeightsStart
+from dimfree.onepass.sections import (
+    GaussianStart,
+    OverlapStart,
+    SphereStart,
+    Teacher,
+    TwoGaussians,
+    TwoLayer,
+    WeightsStart,
+)
+from dimfree.onepass.start import Start, draw_start, embed, shared_start, why_no_start, wishart
 from dimfree.problem import Problem
 
 P = ((1.0, 0.5), (0.5, 1.2))
@@ -189,3 +197,42 @@ NPY = b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': 
 def test_files_that_are_no_archives(file_problem, content):
     file_problem.start.file.write_bytes(content)
     assert "which is not a readable .npz archive" in complaint(file_problem)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "sphere"])
+def test_a_start_without_a_teacher_is_vectors_and_norms(kind):
+    problem = Problem(data=TwoGaussians(), dimension=12, network=TwoLayer(width=500, bias_start=0.4)).replace(
+        **{"start.kind": kind, "start.scale": SCALE}
+    )
+    start = draw_start(problem, jax.random.key(0), vectors=False)
+    assert start.weights.shape == (500, 12)
+    np.testing.assert_allclose(start.norms, np.sum(np.asarray(start.weights) ** 2, axis=1) / 12, rtol=1e-12)
+    np.testing.assert_array_equal(start.bias, np.full(500, 0.4))
+    if kind == "sphere":
+        np.testing.assert_allclose(start.norms, SCALE**2, rtol=1e-12)
+    else:
+        assert float(start.scale) == SCALE
+        assert abs(float(jnp.mean(start.norms)) - SCALE**2) < 4.5 * SCALE**2 * np.sqrt(2 / 12 / 500)
+
+
+def test_weights_of_two_gaussians_from_a_file_need_no_teacher(tmp_path):
+    W = np.random.default_rng(0).normal(size=(3, 7))
+    np.savez(tmp_path / "weights.npz", W=W)
+    start = WeightsStart(file=tmp_path / "weights.npz")
+    problem = Problem(data=TwoGaussians(), dimension=7, network=TwoLayer(width=3), start=start)
+    np.testing.assert_array_equal(draw_start(problem, jax.random.key(0), vectors=True).weights, W)
+    np.savez(tmp_path / "weights.npz", V=W)
+    assert complaint(problem).endswith("has no array 'W'; it needs W.")
+
+
+def test_a_shared_start_has_vectors_while_these_are_small():
+    key, small, large = jax.random.key(0), Problem(), Problem(dimension=10**8)
+    assert shared_start(small, key, frozenset()).weights is not None
+    assert shared_start(large, key, frozenset({"pairs"})).weights is None
+
+
+def test_pairs_of_very_many_units_are_not_to_be_had():
+    wide = Problem(network=TwoLayer(width=5000))
+    assert "lower network.width to 3000" in str(why_no_start(wide, frozenset({"pairs"})))
+    assert why_no_start(wide, frozenset()) is None
+    assert why_no_start(wide.replace(**{"data.kind": "two-gaussians"}), frozenset({"vectors"})) is None

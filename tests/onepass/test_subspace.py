@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import dimfree as df
 from dimfree.errors import ProblemError
@@ -12,7 +13,9 @@ from dimfree.gaussian.closure import dimensionless_terms, mean_field_terms
 from dimfree.gaussian.overlaps import factor
 from dimfree.gaussian.particles import Particles
 from dimfree.onepass.fields.field import solve
-from dimfree.onepass.fields.subspace import SubspaceNeurons, subspace
+from dimfree.onepass.fields.subspace import SubspaceNeurons, smooth_plane, split_plane, subspace
+
+AT_ZERO = jnp.zeros((2, 0))  # planes on which labels bend: those through zero only
 
 
 def committee(name, overlap, d=20):
@@ -29,20 +32,24 @@ def some_neurons(n=6, k=2, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("name", "d", "overlap", "rule"),
+    ("name", "d", "overlap", "kinks"),
     [
-        ("erf", inf, [[1, 0.3], [0.3, 1.2]], {"count": 40}),
-        ("relu", inf, [[1, 0], [0, 1.2]], {"count": 24, "breaks": (0.0,)}),
-        pytest.param("erf", 20.0, [[1, 0.3], [0.3, 1.2]], {"count": 32}, marks=pytest.mark.slow),
-        pytest.param("relu", 20.0, [[1, 0], [0, 1.2]], {"count": 20, "breaks": (0.0,)}, marks=pytest.mark.slow),
-        pytest.param("tanh", inf, [[1, 0.3], [0.3, 1.2]], {"count": 24, "breaks": (0.0,)}, marks=pytest.mark.slow),
+        ("erf", inf, [[1, 0.3], [0.3, 1.2]], None),
+        ("erf", 20.0, [[1, 0.3], [0.3, 1.2]], None),
+        ("relu", inf, [[1, 0], [0, 1.2]], AT_ZERO),
+        ("relu", 20.0, [[1, 0], [0, 1.2]], AT_ZERO),
+        pytest.param("hard-tanh", 20.0, [[1, 0], [0, 1]], [[-1.0, 1.0]] * 2, marks=pytest.mark.slow),
+        pytest.param("tanh", inf, [[1, 0.3], [0.3, 1.2]], None, marks=pytest.mark.slow),
+        pytest.param("tanh", 20.0, [[1, 0.3], [0.3, 1.2]], None, marks=pytest.mark.slow),
+        ("square", 20.0, [[1, 0.3], [0.3, 1.2]], None),
     ],
 )
-def test_a_committee_is_the_closure_of_wide_networks(name, d, overlap, rule):
+def test_a_committee_is_the_closure_of_wide_networks(name, d, overlap, kinks):
     """Nodes here, pairs of units there (docs/theory/committee.md, section 5): two roads to the same velocities."""
     model, neurons = committee(name, overlap), some_neurons()
     A = factor(model.target.P, 2)
-    field = subspace(model.activation, lambda z: model.target(z @ A.T), 2, d=d, **rule)
+    plane = smooth_plane(2, 2) if kinks is None else split_plane(jnp.asarray(kinks), 24)
+    field = subspace(model.activation, lambda z: model.target(z @ A.T), plane, d=d)
     velocity, risk = eqx.filter_jit(field.terms)(neurons)
     state = Particles(neurons.s @ A.T, neurons.r**2, neurons.a)
     pairs = dimensionless_terms(model, state, False) if d == inf else mean_field_terms(model, state, False, 24)
@@ -55,7 +62,7 @@ def test_a_committee_is_the_closure_of_wide_networks(name, d, overlap, rule):
 @pytest.mark.parametrize("d", [inf, 12.0])
 def test_velocity_is_the_gradient_of_the_risk(d):
     labels = lambda z: z[:, 0] + jnp.tanh(z[:, 0] * z[:, 1])  # noqa: E731
-    field = subspace(df.activation("hard-tanh"), labels, 2, d=d, train_b=True, count=16, norms=4)
+    field = subspace(df.activation("hard-tanh"), labels, smooth_plane(2), d=d, train_b=True, orders=4)
     neurons = some_neurons(4)
     terms = eqx.filter_jit(field.terms)
     velocity, h = terms(neurons)[0], 1e-5
@@ -82,13 +89,13 @@ def test_finite_risk_is_that_of_data(name):
         value = np.asarray(sigma(jnp.asarray(rest) + neurons.s @ x[:, :2].T))
         fs.append(np.mean(np.asarray(neurons.a)[:, None] * value.mean(axis=0), axis=0))
     sample = (y - fs[0]) * (y - fs[1])
-    exact = float(subspace(sigma, labels, 2, d=float(d)).terms(neurons)[1])
+    exact = float(subspace(sigma, labels, smooth_plane(2), d=float(d)).terms(neurons)[1])
     assert abs(sample.mean() - exact) < 4 * sample.std() / np.sqrt(samples)
 
 
 def test_tends_to_its_limit_like_one_over_d():
     labels, neurons = lambda z: jnp.tanh(z[:, 0]), some_neurons(6, 1)
-    run = lambda d: subspace(df.activation("relu"), labels, 1, d=d, breaks=(0.0,)).terms(neurons)  # noqa: E731
+    run = lambda d: subspace(df.activation("relu"), labels, smooth_plane(1), d=d).terms(neurons)  # noqa: E731
     velocity, risk = run(inf)
     gaps = []
     for d in (81.0, 641.0):
@@ -123,7 +130,7 @@ def test_finite_dimension_is_what_sgd_feels():
     start = SubspaceNeurons(a, jnp.zeros(n), w[:, :1], jnp.linalg.norm(w[:, 1:], axis=1))
     off = []
     for dimension in (float(d), inf):
-        field = subspace(sigma, lambda z: z[:, 0], 1, d=dimension, count=16, norms=4)
+        field = subspace(sigma, lambda z: z[:, 0], smooth_plane(1), d=dimension)
         last = solve(field, start, jnp.asarray([eps * steps]), 0.1).particles
         off.append(np.abs(real - summary(last.a[0], last.s[0, :, 0], last.r[0])))
     assert (off[0] < 0.006).all(), off
@@ -131,7 +138,8 @@ def test_finite_dimension_is_what_sgd_feels():
 
 
 def test_a_single_index_is_learned_and_the_risk_falls():
-    field = subspace(df.activation("erf"), lambda z: jax.scipy.special.erf(2 * z[:, 0] / jnp.sqrt(2.0)), 1)
+    labels = lambda z: jax.scipy.special.erf(2 * z[:, 0] / jnp.sqrt(2.0))  # noqa: E731
+    field = subspace(df.activation("erf"), labels, smooth_plane(1))
     start = SubspaceNeurons(jnp.linspace(-1, 1, 20), jnp.zeros(20), jnp.zeros((20, 1)), jnp.ones(20))
     run = solve(field, start, jnp.asarray([1.0, 5.0, 20.0]), 0.05)
     assert run.falls.all()
@@ -140,13 +148,41 @@ def test_a_single_index_is_learned_and_the_risk_falls():
 
 
 def test_frozen_weights_are_not_moved():
-    field = subspace(df.activation("erf"), lambda z: z[:, 0], 1, train_w=False)
+    field = subspace(df.activation("erf"), lambda z: z[:, 0], smooth_plane(1), train_w=False)
     velocity, _ = field.terms(some_neurons(5, 1))
     np.testing.assert_array_equal(velocity.s, 0.0)
     np.testing.assert_array_equal(velocity.r, 0.0)
     assert (velocity.a != 0).all()
 
 
+def test_planes_average_a_gaussian():
+    """Products of powers, and of kinks where the split planes know of them."""
+    for plane in (smooth_plane(2, 6), split_plane(jnp.asarray([[0.7], [-0.2]]))):
+        for m, n, expected in ((0, 0, 1.0), (2, 2, 1.0), (4, 2, 3.0), (6, 6, 225.0), (3, 1, 0.0)):
+            found = plane.weights @ (plane.z[:, 0] ** m * plane.z[:, 1] ** n)
+            np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+    plane = split_plane(jnp.asarray([[0.7], [-0.2]]))
+    hinges = jnp.maximum(plane.z[:, 0] - 0.7, 0.0) * jnp.maximum(plane.z[:, 1] + 0.2, 0.0)
+    one_side = lambda t: norm.pdf(t) - t * norm.sf(t)  # noqa: E731
+    np.testing.assert_allclose(plane.weights @ hinges, one_side(0.7) * one_side(-0.2), rtol=1e-10)
+
+
+def test_shares_count_particles():
+    """A particle of share 2/n is two particles."""
+    field = subspace(df.activation("erf"), lambda z: jnp.tanh(z[:, 0]), smooth_plane(2), d=30.0)
+    neurons = some_neurons(5)
+    twice = jax.tree.map(lambda x: jnp.concatenate([x, x[:1]]), neurons)
+    shares = jnp.asarray([2.0, 1.0, 1.0, 1.0, 1.0]) / 6
+    weighted = eqx.tree_at(lambda f: f.mass, field, shares, is_leaf=lambda x: x is None)
+    velocity, risk = weighted.terms(neurons)
+    expected, expected_risk = field.terms(twice)
+    np.testing.assert_allclose(risk, expected_risk, rtol=1e-12)
+    for one, other in zip(jax.tree.leaves(velocity), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other[:5], rtol=1e-11, atol=1e-15)
+
+
 def test_bad_input_is_told():
     with pytest.raises(ProblemError, match=r"k = 3 in d = 3 .* give 1 <= k < d"):
-        subspace(df.activation("erf"), lambda z: z[:, 0], 3, d=3.0)
+        subspace(df.activation("erf"), lambda z: z[:, 0], smooth_plane(3), d=3.0)
+    with pytest.raises(ProblemError, match="dimension is 1; averages over directions need at least 2"):
+        subspace(df.activation("erf"), lambda z: z[:, 0], smooth_plane(1), d=2.0)

@@ -7,8 +7,8 @@ import pytest
 import dimfree as df
 from dimfree.gaussian.moments import risk
 from dimfree.gaussian.particles import Particles
-from dimfree.onepass.start import draw_particles
 from dimfree.onepass.limits.wide import Dimensionless, MeanField, density
+from dimfree.onepass.start import draw_particles
 
 pytestmark = pytest.mark.slow  # compilations
 KEY = jax.random.key(0)

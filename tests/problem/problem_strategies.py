@@ -60,10 +60,19 @@ training = st.fixed_dictionaries(
         "batch": st.integers(1, 1000),
         "second_layer_rate": non_negative,
         "weight_decay": non_negative,
-        "second_layer_decay": non_negative,
+        "second_layer_decay": st.one_of(non_negative, st.just("same")),
         "spherical": st.booleans(),
+        "scheduled": st.sampled_from(["gradient", "everything"]),
     },
-    optional={"schedule": schedule},
+    optional={"schedule": schedule, "inverse_temperature": positive},
+)
+parts = st.lists(st.sampled_from(["first-layer", "bias", "second-layer"]), min_size=1, max_size=4)
+learning = st.one_of(
+    st.fixed_dictionaries({"second_layer": st.sampled_from(["fixed", "trained"])}),
+    st.fixed_dictionaries({"trained": parts, "bias_start": number}),
+)
+two_gaussians = st.fixed_dictionaries(
+    {"kind": st.just("two-gaussians"), "contrast": st.floats(0.01, 0.99)}, optional={"signal": st.integers(1, 2)}
 )
 run = st.fixed_dictionaries(
     {
@@ -98,8 +107,8 @@ def link(draw: st.DrawFn, units: int) -> dict[str, Any]:
 
 
 @st.composite
-def start(draw: st.DrawFn, width: int, P: np.ndarray) -> dict[str, Any]:
-    kind = draw(st.sampled_from(["gaussian", "sphere", "weights", "overlaps"]))
+def start(draw: st.DrawFn, width: int, P: np.ndarray, isotropic: bool) -> dict[str, Any]:
+    kind = draw(st.sampled_from(["gaussian", "sphere", "weights", *(["overlaps"] if isotropic else [])]))
     if kind == "weights":
         return {"kind": kind, "file": draw(st.sampled_from(["w.npz", "folder/with space.npz", "/absolute.npz"]))}
     if kind == "overlaps":
@@ -111,20 +120,22 @@ def start(draw: st.DrawFn, width: int, P: np.ndarray) -> dict[str, Any]:
 @st.composite
 def problem_tables(draw: st.DrawFn) -> dict[str, Any]:
     width, units = draw(st.integers(1, 4)), draw(st.integers(1, 3))
-    data = draw(st.one_of(teacher(units), link(units), named_link))
-    units = int(data["link"][-1]) if "link" in data else units
+    data = draw(st.one_of(teacher(units), link(units), named_link, two_gaussians))
+    units = int(data["link"][-1]) if "link" in data else 0 if "contrast" in data else units
+    learns, rule = draw(learning), draw(training)
+    rule["spherical"] &= "first-layer" in learns.get("trained", ["first-layer"])
     P = np.array(data["overlap"]) if isinstance(data.get("overlap"), list) else np.eye(units)
     return {
-        "dimension": draw(st.integers(width + units, 10**9)),
+        "dimension": draw(st.integers(width + units + 1, 10**9)),
         "data": data,
         "network": {
             "width": width,
             "activation": draw(activation),
-            "second_layer": draw(st.sampled_from(["fixed", "trained"])),
+            **learns,
             "second_layer_start": draw(st.one_of(number, st.just("signs"), numbers(width))),
             "scaling": draw(scaling),
         },
-        "training": draw(training),
-        "start": draw(start(width, P)),
+        "training": rule,
+        "start": draw(start(width, P, "signal" not in data)),
         "run": draw(run),
     }

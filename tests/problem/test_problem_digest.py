@@ -8,7 +8,7 @@ import sys
 import jax.numpy as jnp
 import pytest
 
-from dimfree.onepass.sections import TwoLayer
+from dimfree.onepass.sections import TwoGaussians, TwoLayer
 from dimfree.problem import Problem, loads
 
 CHANGES = {
@@ -21,16 +21,19 @@ CHANGES = {
     "data.noise": 0.0,
     "network.width": 5,
     "network.activation": {"hermite": [0.0, 1.0]},
-    "network.second_layer": "trained",
+    "network.trained": ["second-layer"],
     "network.second_layer_start": "signs",
+    "network.bias_start": 0.1,
     "network.scaling": "sqrt",
     "training.learning_rate": 1.0 + 1e-15,
     "training.schedule": {"kind": "power"},
+    "training.scheduled": "everything",
     "training.batch": 2,
     "training.second_layer_rate": 2.0,
     "training.weight_decay": 0.1,
     "training.second_layer_decay": 0.1,
     "training.spherical": True,
+    "training.inverse_temperature": 3.0,
     "start.kind": "sphere",
     "start.scale": 2.0,
     "run.until": 1.0,
@@ -62,7 +65,17 @@ def test_every_key_is_tried():
     assert keys == set(CHANGES)
 
 
+def test_every_key_of_two_gaussians_counts():
+    base = Problem(data=TwoGaussians())
+    changes = {"data.contrast": 0.5, "data.signal": 7}
+    assert {f"data.{key}" for key in TwoGaussians.model_fields} - {"data.kind"} == changes.keys()
+    digests = {base.digest, *(base.replace(**{key: value}).digest for key, value in changes.items())}
+    assert len(digests) == len(changes) + 1
+
+
 def test_spelling_does_not_count():
+    short, long = ({"network.second_layer": "trained"}, {"network.trained": ["second-layer", "first-layer"]})
+    assert Problem().replace(**short).digest == Problem().replace(**long).digest != Problem().digest
     one = loads("dimension = 500\n[training]\nlearning_rate = 1\n[data]\nnoise = 0.001\nunits = 2")
     other = loads("[data]\nkind = 'teacher'\nunits = 2\nnoise = 1e-3\n[training]\nlearning_rate = 1.0")
     assert one.digest == other.digest == Problem().digest

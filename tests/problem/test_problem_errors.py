@@ -36,13 +36,13 @@ SENTENCES = {
     "[run]\nuntil = 0.0": "[run] got until = 0.0: input should be greater than 0.",
     "[run]\npoints = 1": "[run] got points = 1: input should be greater than or equal to 2.",
     "[run]\nseed = -1": "[run] got seed = -1: input should be greater than or equal to 0.",
-    '[network]\nscaling = "avg"': "[network] got scaling = 'avg': input should be 'mean', 'sqrt' or 'sum'.",
+    '[network]\nscaling = "avg"': "[network] got scaling = 'avg'; choose from: mean, sqrt, sum.",
     "[training]\nlearning_rate = -1.0\nbatch = 0": "input should be greater than 0. (1 more after this one.)",
     # kinds
     '[data]\nkind = "techer"': "[data] got kind = 'techer'; did you mean 'teacher'?",
-    '[data]\nkind = "zzz"': "[data] got kind = 'zzz'; choose from: teacher, multi-index.",
+    '[data]\nkind = "zzz"': "[data] got kind = 'zzz'; choose from: teacher, multi-index, two-gaussians, two-clusters,",
     '[start]\nkind = "gausian"': "[start] got kind = 'gausian'; did you mean 'gaussian'?",
-    '[training]\nkind = "multi"': "[training] got kind = 'multi': input should be 'one-pass'.",
+    '[training]\nkind = "multi"': "[training] got kind = 'multi'; did you mean 'multi-pass'?",
     '[training.schedule]\nkind = "step"': "schedule] got kind = 'step'; did you mean 'steps'?",
     '[start]\nkind = "weights"': "[start] needs a value for 'file'.",
     # activations
@@ -55,6 +55,18 @@ SENTENCES = {
     "[network.activation]\nknots = [1.0, 0.0]\nvalues = [0.0, 1.0]": "knots [1.0, 0.0] must increase strictly.",
     "[network.activation]\nknots = [1.0, 1.0]\nvalues = [0.0, 1.0]": "knots [1.0, 1.0] must increase strictly.",
     "[network.activation]\nknots = [0.0, 1.0]\nvalues = [0.0]": "2 knots and 1 values were given; give one value per knot.",
+    # what learns
+    '[network]\nsecond_layer = "traned"': "[network]: second_layer is 'traned'; choose 'fixed' or 'trained'.",
+    '[network]\ntrained = ["first_layer"]': "[network] got trained.0 = 'first_layer'; did you mean 'first-layer'?",
+    "[network]\ntrained = []": "[network] got trained = []: tuple should have at least 1 item",
+    '[network]\ntrained = "first-layer"': "[network] got trained = 'first-layer': input should be a valid tuple.",
+    '[network]\ntrained = "first-layer"\nsecond_layer = "trained"': "[network] got trained = 'first-layer': input should be",
+    '[network]\ntrained = ["bias"]\n[training]\nspherical = true': "training.spherical = true keeps the norms of a first "
+    "layer that does not learn; put 'first-layer' into network.trained, or set training.spherical = false.",
+    "[network]\nbias_start = nan": "[network] got bias_start = nan: input should be a finite number.",
+    "[training]\ninverse_temperature = 0.0": "[training] got inverse_temperature = 0.0: input should be greater than 0.",
+    '[training]\nscheduled = "all"': "[training] got scheduled = 'all'; choose from: gradient, everything.",
+    '[training]\nsecond_layer_decay = "sam"': "[training] got second_layer_decay = 'sam'",
     # second layers
     "[network]\nsecond_layer_start = [1.0, 2.0]": "second_layer_start has 2 entries for width 4; give one per unit.",
     "[data]\nsecond_layer = [1.0]": "[data]: second_layer has 1 entries for 2 units; give one per unit.",
@@ -66,14 +78,16 @@ SENTENCES = {
     "dimension = 3\n[data]\nunits = 4": "4 independent teacher directions do not fit into dimension 3; lower data.units",
     "dimension = 2\n" + LINK + 'link = "staircase-3"': "3 independent teacher directions do not fit into dimension 2;",
     # links
-    LINK: "[data]: terms is empty; give at least one Hermite multi-index such as terms = [[1, 0], [1, 1]].",
+    LINK
+    + 'link = "terms"': "[data]: terms is empty; give at least one Hermite multi-index such as terms = [[1, 0], [1, 1]].",
     LINK
     + "terms = [[0, 0]]": "[data]: the link is constant: no term has a positive degree, so there is nothing to learn.",
+    LINK + "terms = []": "[data]: terms is empty; give at least one Hermite multi-index",
     LINK + "terms = [[]]": "[data]: the link is constant",
     LINK + "terms = [[1, 0], [1]]": "[data]: all terms need the same length, one degree per direction.",
     LINK + "terms = [[1, 0]]\ncoefficients = [1.0, 2.0]": "[data]: 2 coefficients for 1 terms; give one per term.",
     LINK + 'link = "parity-2"\nterms = [[1, 1]]': "link = 'parity-2' already names the terms; leave out terms",
-    LINK + 'link = "parity-9"': "[data] got link = 'parity-9': input should be 'terms', 'staircase-2',",
+    LINK + 'link = "parity-9"': "[data] got link = 'parity-9'; did you mean 'parity-3'?",
     LINK + "terms = [[-1, 2]]": "[data] got terms.0.0 = -1: input should be greater than or equal to 0.",
     # starts
     SINGLE: "[start] needs a value for 'Q'. (1 more after this one.)",

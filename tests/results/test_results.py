@@ -9,9 +9,11 @@ import pytest
 import xarray as xr
 
 import dimfree as df
+from dimfree.files import replacing, writable
+from dimfree.registry import setting_of
 from dimfree.results import schema
 from dimfree.results.citations import bibliography, entries
-from dimfree.results.store import load, replacing, writable
+from dimfree.results.store import load
 
 
 @pytest.fixture(scope="module")
@@ -20,11 +22,12 @@ def comparison():
 
 
 def test_datasets_follow_the_schema(comparison):
+    declared = setting_of(comparison.problem).variables
     for name in comparison.names:
         data = comparison.tree[name].to_dataset()
         for variable, values in data.data_vars.items():
-            assert values.dims == schema.VARIABLES[variable].dims
-            assert values.attrs["units"] == schema.VARIABLES[variable].units
+            assert values.dims == declared[variable].dims
+            assert values.attrs["units"] == declared[variable].units
             assert np.isfinite(values).all()
         assert set(data.attrs) == set(schema.ATTRIBUTES)
         assert data.attrs["description"] == name
@@ -58,7 +61,7 @@ def test_a_killed_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "results.nc"
     path.write_text("old")
     code = (
-        "import sys, time; from pathlib import Path; from dimfree.results.store import replacing\n"
+        "import sys, time; from pathlib import Path; from dimfree.files import replacing\n"
         "with replacing(Path(sys.argv[1])) as temporary:\n"
         "    temporary.write_text('half'); print('writing', flush=True); time.sleep(60)"
     )
@@ -96,11 +99,47 @@ def test_the_docs_list_the_whole_schema():
     page = (os.path.dirname(__file__), "..", "..", "docs", "results.md")
     with open(os.path.join(*page), encoding="utf-8") as file:
         text = file.read()
-    for name, variable in schema.VARIABLES.items():
-        assert f"| `{name}` | {', '.join(variable.dims)} | {variable.meaning} |" in text
-    for attribute in schema.ATTRIBUTES:
-        assert f"`{attribute}`" in text
+    for setting in df.settings():
+        for name, variable in setting.variables.items():
+            assert f"| `{name}` | {', '.join(variable.dims)} | {variable.meaning} |" in text
+    for attribute, meaning in schema.ATTRIBUTES.items():
+        assert f"| `{attribute}` | {meaning} |" in text
 
 
 def test_to_dict_is_json(comparison):
     assert json.loads(json.dumps(comparison.to_dict()))["reference"] == "chain"
+
+
+def test_a_descriptions_own_fields_are_part_of_what_identifies_a_result():
+    problem = df.Problem(dimension=30, run=df.Run(until=0.5))
+    coarse, fine = (df.solve(problem, df.HighDimensional(rtol=rtol)) for rtol in (1e-4, 1e-8))
+    assert json.loads(coarse.attrs["settings"])["rtol"] == 1e-4
+    assert coarse.attrs["digest"] == fine.attrs["digest"]
+    assert coarse.attrs["identity"] != fine.attrs["identity"]
+    again = df.solve(problem, df.HighDimensional(rtol=1e-8, label="another name"))
+    assert again.attrs["identity"] == fine.attrs["identity"]
+
+
+def test_the_digest_is_that_of_the_content_of_files(tmp_path):
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(4, 30))
+    np.savez(tmp_path / "one.npz", W=weights, Wstar=np.eye(2, 30) * 30**0.5)
+    (tmp_path / "copy.npz").write_bytes((tmp_path / "one.npz").read_bytes())
+    problems = [
+        df.Problem(dimension=30, start=df.WeightsStart(file=tmp_path / name)) for name in ("one.npz", "copy.npz")
+    ]
+    before = problems[0].digest
+    np.savez(tmp_path / "one.npz", W=2 * weights, Wstar=np.eye(2, 30) * 30**0.5)
+    assert problems[0].digest != before
+
+
+def test_a_file_gives_its_comparison_back(comparison, tmp_path):
+    from dimfree.comparison.comparison import opened
+
+    again = opened(comparison.save(tmp_path / "results.nc"))
+    assert again.problem == comparison.problem
+    assert again.verdict() == comparison.verdict()
+    assert again.plot_observable("M", tmp_path / "M.png").stat().st_size > 10_000
+    with pytest.raises(df.ProblemError, match=r"no account has an observable 'risc'; did you mean 'risk'\?"):
+        again.plot_observable("risc", tmp_path / "no.png")
+    assert not (tmp_path / "no.png").exists()

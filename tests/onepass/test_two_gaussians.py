@@ -1,0 +1,89 @@
+"""Neurons on two centred Gaussians: their risk is the population risk, and their noise has the temperature it is given."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dimfree.functions import activation
+from dimfree.gaussian.neuron_risk import neuron_risk, output_moments
+from dimfree.gaussian.two_point.ladder import two_point
+from dimfree.onepass.limits.solvable import linear_law
+from dimfree.onepass.model import model
+from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.sections import GaussianStart, OnePass, TwoGaussians, TwoLayer
+from dimfree.onepass.start import draw_start
+from dimfree.problem import Problem
+
+RAMP = Problem(data=TwoGaussians()).network.activation
+
+
+@pytest.mark.parametrize(
+    ("sigma", "signal"),
+    [("relu", 8), pytest.param(RAMP, 20, marks=pytest.mark.slow), pytest.param("tanh", 8, marks=pytest.mark.slow)],
+)
+def test_risk_is_that_of_fresh_samples(sigma, signal):
+    problem = Problem(
+        dimension=20,
+        data=TwoGaussians(contrast=0.6, signal=signal),
+        network=TwoLayer(width=30, activation=sigma, second_layer_start=1.5, bias_start=0.3),
+    )
+    m, d, count = model(problem), 20, 400_000
+    rng = np.random.default_rng(0)
+    w, b, a = rng.normal(size=(30, d)) / np.sqrt(d), rng.normal(size=30), 1 + rng.normal(size=30)
+    risk = neuron_risk(m.activation, m.Delta, *map(jnp.asarray, (a, b, w[:, :signal], w[:, signal:])))
+    X, hidden = jax.jit(lambda key: m.law.draw(key, 1, count, d))(jax.random.key(2))
+    y = m.law.label(jnp.zeros((count, 0, 1)), hidden)
+    f = np.asarray(m.activation(jnp.asarray(np.asarray(X[0], dtype=float) @ w.T + b))) @ a / 30
+    losses = (np.asarray(y)[:, 0] - f) ** 2 / 2
+    z = (losses.mean() - float(risk)) / (losses.std() / np.sqrt(count))
+    assert abs(z) < 4
+
+
+@pytest.mark.parametrize(
+    ("sigma", "d", "tolerance"),
+    [
+        ("erf", 40, 1e-12),
+        ("erf", 10, 1e-9),
+        *(pytest.param(RAMP, *size, marks=pytest.mark.slow) for size in ((40, 1e-12), (10, 1e-6), (3, 1e-5))),
+    ],
+)
+def test_series_over_pairs_meets_the_two_point_kernels(sigma, d, tolerance):
+    sigma, rng = activation(sigma), np.random.default_rng(1)
+    w, a = jnp.asarray(rng.normal(size=(40, d)) / np.sqrt(d)), jnp.asarray(rng.normal(size=40))
+    Q = w @ w.T
+    kappa = two_point(sigma, sigma, jnp.diagonal(Q)[:, None], Q, jnp.diagonal(Q)).kappa
+    _, second = output_moments(sigma, a, jnp.zeros(40), w, 64 if d >= 10 else 256)
+    assert abs(float(second - a @ kappa @ a / 40**2)) < tolerance * float(second)
+
+
+def test_noise_has_the_temperature_of_the_gibbs_weight():
+    """Linear neurons: what a sample adds is common to all of them, so their spread is that of section c, Solvable 1."""
+    beta, decay, eps = 4.0, 1.0, 0.01
+    problem = Problem(
+        dimension=20,
+        data=TwoGaussians(),
+        network=TwoLayer(width=1000, activation="linear"),
+        training=OnePass(learning_rate=eps * 20_000, weight_decay=decay, inverse_temperature=beta),
+        start=GaussianStart(scale=2.0),
+    )
+    sgd, m = VectorSGD(), model(problem)
+    assert float(m.beta_eff) == beta
+    advance = jax.jit(lambda s, t: sgd.advance(m, s, t)[0])
+    now = sgd.begin(m, draw_start(problem, jax.random.key(0), vectors=True), 1, jax.random.key(1))
+    start = spread(now)
+    for t in (0.5, 3.0):
+        now = advance(now, jnp.asarray([t]))
+        rest = 2 / beta / (2 * decay - decay**2 * eps)  # with steps of size eps; 1/(beta lambda) as eps vanishes
+        # the state is kept at the start of a block of steps, the last of which may lie before t
+        done = int(now.block) * sgd.steps_per_block(m)
+        expected = rest + (start - rest) * (1 - decay * eps) ** (2 * done)
+        assert abs(spread(now) / expected - 1) < 4 * np.sqrt(2 / 20_000)
+        limit = linear_law(np.zeros(1), decay, beta, done * eps, np.zeros(1), float(start)).variance
+        np.testing.assert_allclose(expected, limit, rtol=0.02)
+
+
+def spread(now):
+    """The variance between neurons, per coordinate in the scaling of the sheet."""
+    weights = np.asarray(now.network.students[0])
+    return weights.var(axis=0, ddof=1).mean() / weights.shape[1]

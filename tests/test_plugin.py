@@ -1,0 +1,122 @@
+"""An outside package brings a setting in one file (tests/plugin), beside neighbours that are broken (tests/neighbours)."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """Both packages installed by path, into a folder that only these tests look into."""
+    folder = tmp_path_factory.mktemp("plugins")
+    options = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(folder))
+    packages = [str(HERE / name) for name in ("plugin", "neighbours")]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, *packages], check=True, capture_output=True)
+    return folder
+
+
+def run(installed: Path, code: str, cwd: Path) -> str:
+    """What a fresh process prints that finds the plug-ins."""
+    environment = os.environ | {"PYTHONPATH": str(installed)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+COMMANDS = """
+import json, sys
+from typer.testing import CliRunner
+from dimfree.cli import app
+found = {}
+for line in json.loads(sys.argv[1]) if len(sys.argv) > 1 else LINES:
+    result = CliRunner().invoke(app, line)
+    found[" ".join(line)] = [result.exit_code, result.stdout, result.stderr]
+print(json.dumps(found))
+"""
+
+
+def commands(installed: Path, cwd: Path, *lines: list[str]) -> dict[str, tuple[int, str, str]]:
+    """Exit code, stdout and stderr of commands, one after another in one process."""
+    printed = run(installed, COMMANDS.replace("LINES", repr(list(lines))), cwd)
+    return {line: tuple(found) for line, found in json.loads(printed.splitlines()[-1]).items()}
+
+
+def test_every_command_works_with_a_setting_from_outside(installed, tmp_path):
+    done = commands(
+        installed,
+        tmp_path,
+        ["new", "bowl.toml", "--data", "bowl"],
+        ["show", "bowl.toml", "--json"],
+        ["list", "--json"],
+        ["compare", "bowl.toml", "--out", "out", "--json"],
+        ["compare", "--set", "data.kind=bowl", "--set", "data.curvature=3.0", "--only", "small-steps", "--json"],
+        ["plot", "out/comparison.nc"],
+        ["plot", "out/comparison.nc", "--observable", "temperature", "--out", "temperature.png"],
+        ["solve", "bowl.toml", "--out", "out"],
+        ["simulate", "bowl.toml", "--out", "out"],
+        ["solve", "bowl.toml", "--with", "ode"],
+        ["show", "--set", "data.kind=bow"],
+    )
+    *fine, refused, misspelt = done.values()
+    assert [code for code, _, _ in fine] == [0] * len(fine), done
+    assert "curvature = 2.0   # of the loss" in (tmp_path / "bowl.toml").read_text()
+    shown = json.loads(done["show bowl.toml --json"][1])
+    assert [row["description"] for row in shown["descriptions"]] == ["ball", "small-steps"]
+    listed = json.loads(done["list --json"][1])
+    assert listed["data"]["a bowl"] == ["bowl"]
+    assert {"ball", "small-steps", "ode"} <= set(listed["descriptions"])
+    compared = json.loads(done["compare bowl.toml --out out --json"][1])
+    assert compared["reference"] == "ball", "an outside experiment is what theories are measured against"
+    assert abs(compared["descriptions"]["small-steps"]["mean_percent"]) < 5
+    for name in ("comparison.png", "small-steps.png", "ball.png"):
+        assert (tmp_path / "out" / name).stat().st_size > 10_000
+    assert (tmp_path / "temperature.png").stat().st_size > 10_000
+    assert refused[0] == 3
+    assert "ode refuses: it speaks of training on fresh samples of a teacher" in refused[2]
+    assert "[data] got kind = 'bow'; did you mean 'bowl'?" in misspelt[2]
+
+
+def test_broken_neighbours_warn_by_name_and_harm_nothing(installed, tmp_path):
+    done = commands(
+        installed, tmp_path, ["list"], ["show"], ["cite", "ode"], ["show", "--set", "data.kind=two-clusters"]
+    )
+    for code, stdout, _ in done.values():
+        assert code == 0
+        assert stdout
+    said = done["list"][2]
+    assert said.count("'broken' of dimfree-neighbours") == 1
+    assert "it cannot be loaded (RuntimeError: it was written for another version)" in said
+    assert "'lost' of dimfree-neighbours" in said
+    assert "'ode' of dimfree-neighbours: it is left out: the name belongs to dimfree already" in said
+    assert "Traceback" not in said
+
+
+def test_python_sees_the_setting_too(installed, tmp_path):
+    code = (
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "import dimfree as df, dimfree_bowl as bowl\n"
+        "problem = df.Problem(data=bowl.Bowl(curvature=1.0), run=df.Run(until=1.0, replicas=2))\n"
+        "assert type(problem) is bowl.BowlProblem\n"
+        "assert df.loads(df.dumps(problem)) == problem\n"
+        "data = df.solve(problem)\n"
+        "assert data['temperature'].attrs['long_name'].startswith('noise of the steps')\n"
+        "assert df.simulate(problem).sizes['replica'] == 2\n"
+        "print('fine')"
+    )
+    assert run(installed, code, tmp_path) == "fine\n"
+
+
+def test_the_page_on_extending_is_this_file():
+    page = (HERE.parent / "docs" / "extend.md").read_text(encoding="utf-8")
+    blocks = page.split("```python\n")[1:]
+    explained = "\n\n".join(block.split("```")[0].strip("\n") for block in blocks)
+    plugin = (HERE / "plugin" / "dimfree_bowl.py").read_text(encoding="utf-8")
+    assert [line for line in explained.splitlines() if line] == [line for line in plugin.splitlines() if line]

@@ -1,0 +1,75 @@
+"""One word for every problem: kinds decide of the setting, in Python, in files and with --set, and what was given is kept."""
+
+import pytest
+
+import dimfree as df
+
+
+def test_problem_is_one_word_for_every_setting():
+    assert type(df.Problem()) is df.OnePassProblem
+    assert type(df.Problem(data=df.TwoClusters(samples=3.0))) is df.DataSetProblem
+    assert type(df.Problem(data={"kind": "two-gaussians"})) is df.OnePassProblem
+    assert type(df.Problem(training=df.MultiPass())) is df.DataSetProblem
+    assert isinstance(df.DataSetProblem(), df.Problem)
+    assert df.Problem(data=df.LinearTeacher()) == df.loads("[data]\nkind = 'linear-teacher'")
+
+
+@pytest.mark.parametrize(
+    ("toml", "sentence"),
+    [
+        ("[data]\nkind = 'two-cluster'", r"\[data\] got kind = 'two-cluster'; did you mean 'two-clusters'\?"),
+        ("[training]\nkind = 'multipass'", r"\[training\] got kind = 'multipass'; did you mean 'multi-pass'\?"),
+        (
+            "[data]\nkind = 'teacher'\n[training]\nkind = 'multi-pass'",
+            r"\[training\] got kind = 'multi-pass', which does not go with \[data\] kind = 'teacher'; "
+            r"set training.kind = 'one-pass', or data.kind to one of: two-clusters, three-clusters",
+        ),
+        (
+            "[data]\nkind = 'two-clusters'\n[training]\nloss = 'squar'",
+            r"\[training\] got loss = 'squar'; did you mean 'square'\?",
+        ),
+        ("[data]\nkind = 'nonsense'", r"choose from: teacher, multi-index, two-gaussians, two-clusters, "),
+    ],
+)
+def test_wrong_kinds_are_answered_from_all_settings(toml, sentence):
+    with pytest.raises(df.ProblemError, match=sentence):
+        df.loads(toml)
+
+
+FILE = "dimension = 77\n[run]\nseed = 5\nuntil = 3.0\nreplicas = 9"
+
+
+@pytest.mark.parametrize("change", [{"data.kind": "two-clusters"}, {"training.kind": "multi-pass"}])
+def test_another_setting_keeps_what_the_file_says_of_dimension_and_run(change):
+    problem = df.loads(FILE).replace(**change)
+    assert type(problem) is df.DataSetProblem
+    assert problem.dimension == 77
+    assert problem.run == df.Run(seed=5, until=3.0, replicas=9, spacing="linear"), "spacing was not given"
+    assert df.Problem().replace(**change) == df.DataSetProblem(), "nothing was given, so all is that of the setting"
+
+
+def test_another_kind_of_data_fills_in_anew_what_was_not_given():
+    problem = df.loads("[network]\nwidth = 30").replace(**{"data.kind": "two-gaussians"})
+    assert problem.network.width == 30
+    assert problem.network.activation == df.Problem(data=df.TwoGaussians()).network.activation
+    assert problem.dimension == 40
+    back = problem.replace(**{"data.kind": "teacher"})
+    assert back == df.Problem(network=df.TwoLayer(width=30))
+
+
+def test_objects_and_tables_mean_the_same():
+    objects = df.Problem(data=df.TwoGaussians(contrast=0.5), network=df.TwoLayer(width=8))
+    tables = df.Problem(data={"kind": "two-gaussians", "contrast": 0.5}, network={"width": 8})
+    assert objects == tables
+    assert objects.digest == tables.digest
+    assert df.loads(df.dumps(objects)) == objects
+
+
+@pytest.mark.parametrize("setting", df.settings(), ids=lambda one: one.name)
+def test_the_template_of_a_setting_spells_out_its_embedded_problem(setting):
+    assert df.loads(setting.commented_problem()) == setting.problem()
+
+
+def test_every_description_is_public():
+    public = {getattr(df, name) for name in df.__all__ if isinstance(getattr(df, name), type)}
+    assert {type(one) for one in df.descriptions().values()} <= public
