@@ -30,7 +30,8 @@ def test_observables_are_the_overlaps_and_their_risk():
     seen = OverlapChain().observe(shifted, (overlaps, bias))
     assert set(seen) == {"risk", "Q", "M", "a", "bias"}
     np.testing.assert_array_equal(seen["bias"], bias)
-    expected = [offset_risk(shifted, state, b) for state, b in zip(states, bias.reshape(6, 2), strict=True)]
+    shifted_risk = jax.jit(offset_risk)
+    expected = [shifted_risk(shifted, state, b) for state, b in zip(states, bias.reshape(6, 2), strict=True)]
     np.testing.assert_allclose(seen["risk"].ravel(), expected, rtol=1e-13)
 
 
@@ -46,6 +47,7 @@ def test_cost_grows_with_what_it_counts():
         assert base.steps == problem.steps(problem.run.until)
         assert cost(one, run__until=1000.0).steps == 2 * base.steps
         assert cost(one, run__replicas=160).seconds > 2 * base.seconds
+        assert cost(one, network__bias_start=0.1).seconds > base.seconds
         assert why_not(one, problem) is None
         assert one.stochastic
     assert cost(OverlapChain(), dimension=5000).memory == cost(OverlapChain()).memory

@@ -57,6 +57,39 @@ def test_series_over_pairs_meets_the_two_point_kernels(sigma, d, tolerance):
     assert abs(float(second - a @ kappa @ a / 40**2)) < tolerance * float(second)
 
 
+BASE = Problem(
+    dimension=12,
+    data=TwoGaussians(contrast=0.6, signal=5),
+    network=TwoLayer(width=7, activation="tanh", second_layer_start=1.5, bias_start=0.3),
+    training=OnePass(learning_rate=6.0),
+)
+
+
+def test_path_depends_on_the_key_alone():
+    sgd, m, start = VectorSGD(), model(BASE), draw_start(BASE, jax.random.key(1), vectors=True)
+    advance = jax.jit(lambda s, t: sgd.advance(m, s, t))
+    begun = sgd.begin(m, start, 2, jax.random.key(3))
+    at_once = advance(begun, jnp.asarray([40.0, 50.0]) * m.time_step)[1]
+    state, _ = advance(begun, jnp.asarray([3.0, 33.0]) * m.time_step)
+    later = advance(state, jnp.asarray([33.0, 50.0]) * m.time_step)[1]
+    assert set(at_once) == {"a", "bias", "r1", "r2", "risk"}
+    for letter in at_once:
+        np.testing.assert_array_equal(at_once[letter][1], later[letter][1])
+    assert not np.array_equal(at_once["r1"][:, 0], at_once["r1"][:, 1]), "replicas must differ"
+
+
+def test_observables_are_those_of_the_vectors():
+    sgd, m, start = VectorSGD(), model(BASE), draw_start(BASE, jax.random.key(1), vectors=True)
+    network = sgd.begin(m, start, 2, jax.random.key(0)).network
+    seen = jax.jit(sgd.look)(m, network)
+    W = start.weights / np.sqrt(12)
+    risk = jax.jit(neuron_risk)(m.activation, m.Delta, jnp.full(7, 1.5), jnp.full(7, 0.3), W[:, :5], W[:, 5:])
+    for replica in range(2):
+        np.testing.assert_allclose(seen["r1"][replica], np.linalg.norm(W[:, :5], axis=1), rtol=1e-13)
+        np.testing.assert_allclose(seen["r2"][replica], np.linalg.norm(W[:, 5:], axis=1), rtol=1e-13)
+        np.testing.assert_allclose(seen["risk"][replica], risk, rtol=1e-12)
+
+
 def test_noise_has_the_temperature_of_the_gibbs_weight():
     """Linear neurons: what a sample adds is common to all of them, so their spread is that of section c, Solvable 1."""
     beta, decay, eps = 4.0, 1.0, 0.01

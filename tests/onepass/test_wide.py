@@ -9,8 +9,9 @@ from dimfree.gaussian.moments import risk
 from dimfree.gaussian.particles import Particles
 from dimfree.onepass.limits.wide import Dimensionless, MeanField, density
 from dimfree.onepass.start import draw_particles
+from dimfree.results.record import cost_of
+from dimfree.setting import why_not
 
-pytestmark = pytest.mark.slow  # compilations
 KEY = jax.random.key(0)
 BOTH = pytest.mark.parametrize("limit", [Dimensionless(), MeanField(nodes=12)], ids=["dimensionless", "mean-field"])
 
@@ -22,8 +23,12 @@ def solve(one, model, start, times):
 
 @eqx.filter_jit
 def risk_of_particles(limit, model, particles, times):
-    _, states = limit.advance(model, limit.begin(model, df.Start(particles, None), 1, KEY), times)
-    return limit.observe(model, states)["risk"][:, 0]
+    return limit.run(model, started(particles), times, KEY)["risk"][:, 0]
+
+
+def started(measured):
+    """A start that is known by its overlaps or particles alone."""
+    return df.Start(measured, None, jnp.zeros(measured.a.shape[-1]))
 
 
 def problem(**changes):
@@ -62,7 +67,7 @@ def test_units_have_no_order(limit):
     p = problem(**{"network.second_layer": "trained"})
     overlaps, order = start_of(p).overlaps, np.array([3, 0, 5, 1, 4, 2])
     shuffled = df.Overlaps(overlaps.Q[order][:, order], overlaps.M[order], overlaps.a[order])
-    one, other = (solve(limit, df.model(p), df.Start(o, None), jnp.asarray([3.0])) for o in (overlaps, shuffled))
+    one, other = (solve(limit, df.model(p), started(o), jnp.asarray([3.0])) for o in (overlaps, shuffled))
     np.testing.assert_allclose(one["M"][0, 0][order], other["M"][0, 0], rtol=1e-7)
     np.testing.assert_allclose(one["a"][0, 0][order], other["a"][0, 0], rtol=1e-7)
     np.testing.assert_allclose(one["risk"], other["risk"], rtol=1e-7)
@@ -167,39 +172,39 @@ def test_density_snapshots_have_mass_one_on_common_edges():
 
 @BOTH
 def test_the_sphere_is_refused(limit):
-    sentence = limit.refuses(problem(**{"training.spherical": True}))
+    sentence = why_not(limit, problem(**{"training.spherical": True}))
     assert sentence is not None
     assert "set training.spherical = false" in sentence
-    assert limit.refuses(problem()) is None
+    assert why_not(limit, problem()) is None
 
 
 def test_refusals_say_what_to_change():
     wide = problem(**{"network.width": 5000})
-    assert Dimensionless().refuses(wide) is None
-    assert "use dimensionless" in str(MeanField().refuses(wide))
+    assert why_not(Dimensionless(), wide) is None
+    assert "use dimensionless" in str(why_not(MeanField(), wide))
     many = df.Problem(network=df.TwoLayer(width=5000), data=df.Teacher(units=9))
-    assert "9 teacher units are too many" in str(Dimensionless().refuses(many))
+    assert "9 teacher units are too many" in str(why_not(Dimensionless(), many))
     flat = df.Problem(dimension=2, network=df.TwoLayer(width=3), data=df.Teacher(units=2))
-    assert "raise dimension to at least 3" in str(MeanField().refuses(flat))
+    assert "raise dimension to at least 3" in str(why_not(MeanField(), flat))
 
 
 def test_a_series_that_leaves_terms_out_is_reported():
     p = problem(**{"network.width": 40, "network.activation": "relu", "data.activation": "relu"})
     inside = Particles(jnp.ones((40, 2)), jnp.full(40, 1e-4), jnp.ones(40))
     limit, m = Dimensionless(), df.model(p)
-    assert "leaves out terms of size" in str(limit.failure(m, limit.begin(m, df.Start(inside, None), 1, KEY)))
-    assert limit.failure(m, limit.begin(m, df.Start(draw_particles(p, KEY), None), 1, KEY)) is None
+    assert "leaves out terms of size" in str(limit.failure(m, limit.begin(m, started(inside), 1, KEY)))
+    assert limit.failure(m, limit.begin(m, started(draw_particles(p, KEY)), 1, KEY)) is None
 
 
 def test_divergence_is_reported_with_the_time():
     p = problem(**{"network.width": 2})
     one, m = Dimensionless(), df.model(p)
     far = Particles(jnp.full((2, 2), 2e6), jnp.ones(2), jnp.ones(2))  # beyond the threshold of the event from the start
-    state, _ = eqx.filter_jit(one.advance)(m, one.begin(m, df.Start(far, None), 1, KEY), jnp.asarray([1.0]))
+    state, _ = eqx.filter_jit(one.advance)(m, one.begin(m, started(far), 1, KEY), jnp.asarray([1.0]))
     assert "diverges at t = 0" in str(one.failure(m, state))
 
 
 def test_cost_grows_linearly_in_the_width():
-    costs = [Dimensionless().cost(problem(**{"network.width": p})) for p in (1000, 10000)]
+    costs = [cost_of(Dimensionless(), problem(**{"network.width": p})) for p in (1000, 10000)]
     assert (costs[1].seconds - 10) / (costs[0].seconds - 10) < 11
     assert costs[1].memory < 1e9

@@ -1,13 +1,26 @@
 """Problems as TOML: what is written is read again; single keys can be changed."""
 
+from pathlib import Path
+
 import jax.numpy as jnp
 import pytest
 from hypothesis import given
 from problem_strategies import problem_tables
 
-from dimfree.onepass.sections import MultiIndex, OnePass, SphereStart, Teacher, TwoLayer
+from dimfree.onepass.sections import (
+    GaussianStart,
+    MultiIndex,
+    OnePass,
+    OverlapStart,
+    SphereStart,
+    Teacher,
+    TwoGaussians,
+    TwoLayer,
+    WeightsStart,
+)
 from dimfree.problem import ExponentialDecay, Hermite, PowerDecay, Problem, dumps, load, loads
 from dimfree.problem.toml import parse_override
+from dimfree.registry import setting_of
 
 
 @given(problem_tables())
@@ -43,6 +56,26 @@ def test_every_key_is_spelled_out():
     for section in (type(Problem()), Teacher, TwoLayer, OnePass):
         for key in section.model_fields:
             assert key in text or key in ("schedule", "inverse_temperature")  # TOML has no null: none is no key
+
+
+SECTIONS = (Teacher, MultiIndex, TwoGaussians, TwoLayer, OnePass, GaussianStart, OverlapStart, WeightsStart)
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.__name__)
+def test_the_page_about_problems_names_every_key(section):
+    page = (Path(__file__).parents[2] / "docs" / "problem.md").read_text(encoding="utf-8")
+    rows = {key for row in page.splitlines() if row.startswith("|") for key in row.split("|")[1].strip().split(", ")}
+    for key in section.model_fields:
+        name = f"{section.title.strip('[]')}.{key}"
+        assert name in rows or name == "training.kind", name
+
+
+@pytest.mark.parametrize("section", [Teacher, TwoLayer, OnePass, GaussianStart], ids=lambda section: section.__name__)
+def test_the_template_names_every_key(section):
+    template = setting_of(Problem()).commented_problem()
+    assert loads(template) == Problem()
+    written = {line.removeprefix("# ").partition(" = ")[0] for line in template.splitlines()}
+    assert {*section.model_fields} <= written
 
 
 def test_activation_as_table():

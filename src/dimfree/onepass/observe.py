@@ -11,6 +11,7 @@ from dimfree.gaussian.moments import risk
 from dimfree.gaussian.neuron_risk import neuron_risk
 from dimfree.gaussian.offset_risk import offset_risk
 from dimfree.gaussian.overlaps import Overlaps
+from dimfree.gaussian.two_point.shifted import shifted_seconds
 from dimfree.onepass.model import TeacherModel, TwoGaussiansModel
 
 
@@ -20,6 +21,11 @@ def overlap_risk(model: TeacherModel, state: Overlaps, bias: Float[Array, " p"] 
         return risk(model, state)
     assert bias is not None
     return offset_risk(model, state, bias)
+
+
+def offset_seconds(model: TeacherModel) -> float:
+    """What the risk of one network with offsets costs; without any it is not worth counting."""
+    return model.width * (model.width + model.units) * shifted_seconds(model.activation) if model.offsets else 0.0
 
 
 def teacher_observables(model: TeacherModel, overlaps: Overlaps, bias: Float[Array, "t r p"] | None = None) -> Observed:

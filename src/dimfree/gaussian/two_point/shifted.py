@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from dimfree.functions.activation import Activation, Erf, PiecewiseLinear, Polynomial
 from dimfree.gaussian.nodes import gauss_hermite, trapezoid
 from dimfree.gaussian.one_point import hermite_polynomials, split_rule
+from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.gaussian.two_point.linear import both_above, hinges, piecewise_linear
 from dimfree.gaussian.two_point.quadrature import BATCH, NODES, RADIUS, conditional, near, quadrature_step
 
@@ -58,6 +59,11 @@ def shifted_moments(
         x, w = split_rule((turns - shift) / scale, _ONE_POINT_NODES)
     values = w * sigma(scale * x + shift)
     return jnp.stack([jnp.sum(values * he, axis=-1) for he in hermite_polynomials(x, max(count, 2))[:count]], axis=-1)
+
+
+def shifted_seconds(sigma: Activation) -> float:
+    """Roughly what one pair costs, for predictions of cost."""
+    return max(3e-6, two_point_seconds(sigma))
 
 
 def _erf(q_u: Array, c: Array, q_w: Array, b: Array, s: Array) -> Array:

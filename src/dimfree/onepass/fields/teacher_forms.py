@@ -12,12 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.functions.activation import Activation, Erf, General, PiecewiseLinear, Polynomial
+from dimfree.functions.activation import Activation, Erf, PiecewiseLinear, Polynomial
 from dimfree.functions.target import Committee, HermiteLink, Target
 from dimfree.gaussian.even_orders import cosine_moments
 from dimfree.gaussian.overlaps import factor
 from dimfree.gaussian.particles import Particles, particles
-from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.onepass.fields.cloud import ANGLES, Neurons, cloud_field, gaussian_cloud
 from dimfree.onepass.fields.form import Form, Kept, equal, quantiles, repeated_in_time
 from dimfree.onepass.fields.subspace import (
@@ -64,7 +63,7 @@ class CloudForm(Form[TeacherModel]):
 
     def seconds(self, model: TeacherModel, count: int) -> float:
         """All pairs at all angles."""
-        return 2e-4 + ANGLES * count**2 * two_point_seconds(model.activation)
+        return 5e-4 + 1e-8 * ANGLES * count**2
 
 
 class SubspaceForm(Form[TeacherModel]):
@@ -109,7 +108,7 @@ class SubspaceForm(Form[TeacherModel]):
 
     def seconds(self, model: TeacherModel, count: int) -> float:
         """All particles at all nodes, in all orders."""
-        return 2e-4 + _plane(model.target).weights.size * count * _order_seconds(model.activation)
+        return 5e-4 + _plane(model.target).weights.size * count * _order_seconds(model.activation)
 
 
 def has_closed_pairs(model: TeacherModel) -> bool:
@@ -188,11 +187,9 @@ def _degree(target: Target) -> int:
 def _order_seconds(sigma: Activation) -> float:
     """Roughly what all orders of one neuron at one node cost."""
     match sigma:
-        case Erf():
-            return 6e-8
+        case Erf() | Polynomial():
+            return 1.5e-7
         case PiecewiseLinear():
-            return 1e-7 * len(sigma.kinks)
-        case General() if sigma.kinks:
-            return 1e-4
+            return 1.5e-7 * len(sigma.kinks)
         case _:
-            return 1e-6
+            return 1e-4 if sigma.kinks else 1e-6

@@ -16,7 +16,7 @@ from dimfree.description import Cost, Observed
 from dimfree.gaussian.draws import chi_squares, lower_triangle, normals
 from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.onepass.model import TeacherModel, block_steps
-from dimfree.onepass.observe import overlap_risk, teacher_observables
+from dimfree.onepass.observe import offset_seconds, overlap_risk, teacher_observables
 from dimfree.onepass.real.block import Progress, Samples, Scalars, run_block
 from dimfree.onepass.real.blocked import AtBlock, BlockedSGD
 from dimfree.onepass.start import Start
@@ -56,7 +56,8 @@ class OverlapChain(BlockedSGD[TeacherModel, OverlapNetwork]):
         steps = problem.steps(problem.run.until)
         b = block_steps(batch) * batch
         per_sample = 6e-9 * (n + b) + 1e-9 * (n * b + n**3 / b) + 1e-7 + 3e-6 / R
-        return Cost(steps * batch * R * per_sample, steps, 8.0 * R * (3 * b * (b + n) + 4 * n * n))
+        looks = len(problem.times) * R * offset_seconds(model)
+        return Cost(steps * batch * R * per_sample + looks, steps, 8.0 * R * (3 * b * (b + n) + 4 * n * n))
 
     def begin(self, model: TeacherModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[OverlapNetwork]:
         """Every replica starts from the same overlaps."""

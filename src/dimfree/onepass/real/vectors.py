@@ -12,7 +12,7 @@ from dimfree.gaussian.draws import normals
 from dimfree.gaussian.neuron_risk import risk_seconds
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.model import OnePassModel, TeacherModel, TwoGaussiansModel
-from dimfree.onepass.observe import gaussians_risk, overlap_risk, part_norms, teacher_observables
+from dimfree.onepass.observe import gaussians_risk, offset_seconds, overlap_risk, part_norms, teacher_observables
 from dimfree.onepass.real.block import Progress, Samples, Scalars, run_block
 from dimfree.onepass.real.blocked import AtBlock, BlockedSGD
 from dimfree.onepass.start import Start
@@ -39,12 +39,12 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
     def cost(self, problem: Problem, model: OnePassModel) -> Cost:
         """Per sample: d draws, products with all weights, a share of the Gram matrix; with noise, draws for every weight."""
         p, d, R, steps = model.width, problem.dimension, problem.run.replicas, problem.steps(problem.run.until)
-        k = model.units if isinstance(model, TeacherModel) else 0
-        n = p + k
+        n = p + (model.units if isinstance(model, TeacherModel) else 0)
         per_sample = d * (7e-9 + 1e-10 * n) + 2e-8 * n + 1e-6 / R
         if model.noisy:
             per_sample += 6.5e-9 * p * d / model.batch  # noise is drawn once a step
-        looks = 0.0 if isinstance(model, TeacherModel) else len(problem.times) * R * risk_seconds(p)
+        look = offset_seconds(model) if isinstance(model, TeacherModel) else risk_seconds(p)
+        looks = len(problem.times) * R * look
         return Cost(steps * model.batch * R * per_sample + looks, steps, R * d * (8.0 * n + 200))
 
     def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[Network]:
