@@ -1,14 +1,9 @@
 """Shared by all tests: shapes and types of the package are checked at run time, hypothesis is kept short, laws are compared."""
 
 import os
-from pathlib import Path
 
 # Tests mostly compile. One LLVM module per program compiles about twice as fast as the default of 32, with the same code.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_parallel_codegen_split_count=1")
-# What one test has compiled, the others (and the processes that tests start) need not compile again.
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "xla"))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
-os.environ.setdefault("EQX_ON_ERROR", "nan")  # with host callbacks for errors a compiled solve cannot be kept
 
 from jaxtyping import install_import_hook
 
