@@ -314,7 +314,7 @@ def test_the_price_is_known_before():
     price = lambda problem: PDE.cost(problem, df.model(problem))  # noqa: E731
     base = TEACHER.replace(**{"run.until": 50.0, "run.points": 11})
     assert price(base).steps == pytest.approx(50 / 0.1 + 11)
-    assert price(base.replace(**{"run.until": 100.0})).seconds > 1.5 * price(base).seconds
+    assert price(base.replace(**{"run.until": 100.0})).seconds > price(base).seconds
     slower = base.replace(**{"training.schedule": {"kind": "steps", "times": [0.0], "factors": [0.1]}})
     assert price(slower).steps == pytest.approx(5 / 0.1 + 11)
     trained = base.replace(**{"network.second_layer": "trained"})

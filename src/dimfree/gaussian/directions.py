@@ -113,22 +113,22 @@ def chi_gauss(d: float, count: int) -> tuple[Vector, Vector]:
 def norm_rule(d: Float[Array, ""], count: int) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """The same rule at a traced dimension, from the recurrence of the orthogonal polynomials of the law."""
     t, w = gauss_legendre(_FINE)
-    low, high = jnp.maximum(0.0, 1 - _REACH / jnp.sqrt(2 * d)), 1 + _REACH / jnp.sqrt(2 * d)
-    x = low + (high - low) * t
-    # the density is largest near x = 1, where the exponent is -d/2
-    weights = w * jnp.exp((d - 1) * jnp.log(x) - 0.5 * d * (x**2 - 1))
+    root = jnp.sqrt(d)
+    low, high = jnp.maximum(-root, -_REACH / sqrt(2)), _REACH / sqrt(2)
+    u = low + (high - low) * t  # (norm - 1) sqrt(d): of order one in any dimension, so that no digits are lost
+    weights = w * jnp.exp((d - 1) * jnp.log1p(u / root) - root * u - 0.5 * u**2)
 
     def another(carry: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], tuple[Array, Array]]:
         before, now, off = carry
-        middle = jnp.sum(weights * x * now**2)
-        after = (x - middle) * now - off * before
+        middle = jnp.sum(weights * u * now**2)
+        after = (u - middle) * now - off * before
         size = jnp.sqrt(jnp.sum(weights * after**2))
         return (now, after / size, size), (middle, size)
 
-    start = (jnp.zeros_like(x), jnp.ones_like(x) / jnp.sqrt(jnp.sum(weights)), jnp.zeros(()))
+    start = (jnp.zeros_like(u), jnp.ones_like(u) / jnp.sqrt(jnp.sum(weights)), jnp.zeros(()))
     _, (diagonal, off) = jax.lax.scan(another, start, length=count)
     nodes, vectors = jnp.linalg.eigh(jnp.diag(diagonal) + jnp.diag(off[:-1], 1) + jnp.diag(off[:-1], -1))
-    return nodes, vectors[0] ** 2
+    return 1 + nodes / root, vectors[0] ** 2
 
 
 class RadialTable(eqx.Module):
