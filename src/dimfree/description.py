@@ -95,6 +95,10 @@ class Description(eqx.Module, Generic[M, S]):
     def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
         """The account, piece by piece."""
 
+    def warns(self, problem: Problem, model: M, seen: Mapping[str, Values]) -> tuple[str, ...]:
+        """What to distrust in an account that was given, one sentence each, in the light of all it observed."""
+        return ()
+
 
 AnyDescription = Description[Never, Never]  # of whatever model and start
 

@@ -24,6 +24,7 @@ def dataset(
     times: Times | None,
     observables: Mapping[str, Values],
     spent: Mapping[str, float],
+    warnings: tuple[str, ...] = (),
 ) -> xr.Dataset:
     """One run of one description, with its provenance; without times, what a stationary account says."""
     declared = {**setting_of(problem).variables, **one.variables}
@@ -37,7 +38,12 @@ def dataset(
         clock = (np.asarray(times), {"units": problem.time_units, "long_name": "time"})
         copies = {dim for dims, *_ in data.values() for dim in dims if dim.rstrip("_") == "time"}
         coordinates = {name: (name, *clock) for name in sorted({"time"} | copies)}
-    return xr.Dataset(data, coordinates, provenance(problem, one) | dict(spent))
+    return xr.Dataset(data, coordinates, provenance(problem, one) | dict(spent) | {"warnings": "\n".join(warnings)})
+
+
+def warnings_of(data: xr.Dataset) -> tuple[str, ...]:
+    """What an account says is to be distrusted in it, one sentence each."""
+    return tuple(str(data.attrs.get("warnings", "")).splitlines())
 
 
 def provenance(problem: Problem, one: AnyDescription) -> dict[str, str | int | float]:

@@ -34,8 +34,9 @@ def record(
     axis = _AXES[pieces[0].along]
     names = pieces[0].observables
     joined = {name: np.concatenate([piece.observables[name] for piece in pieces], axis=axis) for name in names}
+    warnings = speaking(one).warns(problem, model_of(problem), joined)
     spent = {"wall_seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
-    return dataset(problem, one, asked.times, joined, spent)
+    return dataset(problem, one, asked.times, joined, spent, warnings)
 
 
 def record_end(problem: Problem, one: Stationary[Model, object]) -> xr.Dataset:
@@ -45,8 +46,9 @@ def record_end(problem: Problem, one: Stationary[Model, object]) -> xr.Dataset:
         raise RefusalError(f"{one.title} refuses: {refusal}")
     wall, cpu = time.perf_counter(), time.process_time()
     found = {name: np.asarray(values) for name, values in one.solve(model_of(problem)).items()}
+    warnings = one.warns(problem, model_of(problem), found)
     spent = {"wall_seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
-    return dataset(problem, one, None, found, spent)
+    return dataset(problem, one, None, found, spent, warnings)
 
 
 def cost_of(one: AnyDescription, problem: Problem) -> Cost:

@@ -18,6 +18,7 @@ ATTRIBUTES: dict[str, str] = {
     "python_version": "version of Python",
     "platform": "operating system, machine and jax backend",
     "cites": "keys into references.bib",
+    "warnings": "what is to be distrusted in these numbers, one sentence a line; empty when nothing is",
 }
 
 LARGEST_ARRAY = 20_000_000  # entries; a square matrix over all times and replicas above this is stored as its diagonal
