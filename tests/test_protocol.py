@@ -12,10 +12,10 @@ import pytest
 import xarray as xr
 
 import dimfree as df
-from dimfree.comparison.run import keys
+from dimfree.comparison.run import own_key, starts_of
 from dimfree.description import Evolution, Stationary, _advance, _begin
 from dimfree.registry import candidates, setting_of
-from dimfree.results.record import cost_of, record, shared_start
+from dimfree.results.record import cost_of, record
 from dimfree.setting import model_of, why_not
 
 TEACHER = df.Problem(
@@ -100,8 +100,7 @@ def prepared(case: str, name: str, **changes: object) -> Run:
         assert "\n" not in reason
         assert reason.endswith(".")
         pytest.skip(f"it refuses: {reason}")
-    start_key, own_key = keys(problem, one.title)
-    return Run(problem, one, shared_start(problem, tuple(_that_hold(problem)), start_key), own_key)
+    return Run(problem, one, starts_of(problem, tuple(_that_hold(problem)))[0], own_key(problem, one.title))
 
 
 def _that_hold(problem):

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from dimfree.questions.regimes.answer import regime
     from dimfree.questions.temperature.answer import temperature
     from dimfree.registry import descriptions, settings
+    from dimfree.results.landmarks import Plateau, crossing_times, plateau
     from dimfree.results.record import record
     from dimfree.setting import Setting, Variable
 
@@ -175,6 +176,11 @@ _HOMES = {
     "dimfree.registry": (
         "descriptions",
         "settings",
+    ),
+    "dimfree.results.landmarks": (
+        "Plateau",
+        "crossing_times",
+        "plateau",
     ),
     "dimfree.results.record": ("record",),
     "dimfree.setting": (

@@ -91,6 +91,10 @@ class Description(eqx.Module, Generic[M, S]):
     def cost(self, problem: Problem, model: M) -> Cost:
         """What running this problem to `run.until` would take."""
 
+    def accuracy(self, problem: Problem, model: M) -> float:
+        """The relative deviation from real SGD that it leaves open by its own account; 0 for what is exact."""
+        return 0.0
+
     @abstractmethod
     def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
         """The account, piece by piece."""

@@ -20,6 +20,7 @@ Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 _LINES = (("#d95f02", "-"), ("#7570b3", "--"), ("#1b9e77", "-."), ("#e7298a", ":"), ("#e6ab02", "--"), ("#66a61e", "-"))
 _MARKS = (("black", "o"), ("#1f78b4", "s"), ("#33a02c", "^"), ("#6a3d9a", "D"))
 _MARKERS = 16
+_LINEAR, _LARGEST = 10.0, 300.0  # per cent: up to where deviations are drawn to a linear scale, and at all
 
 
 class Look(NamedTuple):
@@ -60,6 +61,35 @@ def draw_account(axes: "Axes", look: Look, time: Values, values: Values, label: 
     every = max(1, len(time) // _MARKERS)
     shown = slice(look.first * every // 2 % max(every, 1), None, every)
     axes.plot(time[shown], mean[shown], look.marker, color=colour, ms=4.5, mfc="white", mew=1, label=label, zorder=4)
+
+
+def draw_deviation(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mapping[str, Look]) -> None:
+    """Under a risk: how far every other account is from the first experiment, in per cent, beside that one's error bar."""
+    reference = next((title for title in accounts if shown[title].real), None)
+    if reference is None:
+        axes.set_visible(False)
+        return
+    risk = accounts[reference]["risk"].values
+    time, mean = accounts[reference]["time"].values, risk.mean(axis=1)
+    safe = np.where(mean > 0, mean, np.nan)
+    if risk.shape[1] > 1:
+        error = 200 * risk.std(axis=1, ddof=1) / np.sqrt(risk.shape[1]) / safe
+        axes.fill_between(time, -error, error, color=shown[reference].colour, alpha=0.2, lw=0, label="2 s.e.")
+    axes.axhline(0, color=shown[reference].colour, lw=0.8)
+    largest = 0.0
+    for title, data in accounts.items():
+        if title != reference:
+            off = 100 * (data["risk"].values.mean(axis=1) - mean) / safe
+            axes.plot(data["time"].values, off, shown[title].line or ":", color=shown[title].colour, lw=1.2)
+            largest = max(largest, float(np.nanmax(np.abs(off), initial=0.0)))
+    axes.set_ylabel(f"% from {reference}")
+    if largest <= _LINEAR:
+        axes.set_ylim(-_LINEAR, _LINEAR)
+        return
+    axes.set_yscale("symlog", linthresh=_LINEAR, linscale=0.7)
+    axes.set(ylim=(-_LARGEST, _LARGEST), yticks=[-100, -10, 0, 10, 100])
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.minorticks_off()
 
 
 def told(title: str, data: "xr.Dataset") -> str:

@@ -1,3 +1,5 @@
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -5,7 +7,6 @@ import pytest
 
 import dimfree as df
 from dimfree.comparison import budget
-from dimfree.comparison.distance import distance
 from dimfree.machine import duration
 from dimfree.registry import candidates
 
@@ -34,10 +35,10 @@ def test_the_variance_term_is_what_the_verdict_sees():
     """A claim that can fail: with it the ODE holds, without it (gradient flow) it does not."""
     noisy = SMALL.replace(**{"data.noise": 1.0, "training.learning_rate": 2.0, "dimension": 400})
     comparison = df.compare(noisy, until=30.0, replicas=32, only=["chain", "ode", "gradient-flow"])
-    distances = comparison.distances()
-    assert distances["ode"].verdict == "holds"
-    assert distances["gradient-flow"].verdict == "does not hold"
-    assert "Closest: ode." in comparison.verdict()
+    verdicts = comparison.verdicts()
+    assert verdicts["ode"] == "holds"
+    assert verdicts["gradient-flow"].startswith("does not hold: from t = ")
+    assert comparison.verdict().endswith("Closest to chain: ode.")
 
 
 def test_same_seed_same_numbers_other_seed_others(comparison):
@@ -95,20 +96,54 @@ def test_a_plain_lambda_runs_through_sgd_chain_and_ode():
         run=df.Run(until=2.0, replicas=24, points=10),
     )
     comparison = df.compare(problem, only=["sgd", "chain", "ode"])
-    distances = comparison.distances()
-    assert distances["ode"].mean_percent < 5
-    assert distances["chain"].mean_percent < 5
+    judged = comparison.judgements()
+    assert abs(judged["ode"].worst_percent) < 5
+    assert abs(judged["chain"].worst_percent) < 5
 
 
-def test_distance_in_sigmas_and_per_cent():
-    base = df.compare(SMALL, until=1.0, replicas=8, only=["chain"]).tree["chain"].to_dataset()
-    shifted = base.assign(risk=base["risk"] * 1.1)
-    found = distance(shifted, base)
-    assert found.final_percent == pytest.approx(10.0)
-    assert found.mean_percent == pytest.approx(10.0)
-    error = np.sqrt(1 + 1.1**2) * base["risk"].values[-1].std(ddof=1) / np.sqrt(8)
-    assert found.final_sigmas == pytest.approx(0.1 * base["risk"].values[-1].mean() / error)
-    assert found.verdict == "holds roughly"
+def test_replicas_over_starts():
+    """Every account has the starts of all others, and the first of them is the one that there was alone."""
+    several = SMALL.replace(**{"run.starts": 3, "run.replicas": 6})
+    comparison = df.compare(several, until=0.5, only=["chain", "ode"])
+    chain, ode = comparison.accounts["chain"], comparison.accounts["ode"]
+    assert chain["start"].values.tolist() == [0, 0, 1, 1, 2, 2]
+    assert ode["start"].values.tolist() == [0, 1, 2]
+    begins = ode["M"].values[0]
+    np.testing.assert_array_equal(chain["M"].values[0], np.repeat(begins, 2, axis=0))
+    assert len(np.unique(begins[:, 0, 0])) == 3
+    alone = df.compare(SMALL, until=0.5, only=["ode"]).accounts["ode"]
+    np.testing.assert_array_equal(alone["risk"].values[:, 0], ode["risk"].values[:, 0])
+    assert "error bars: over 3 starts, which all accounts share." in comparison.summary()
+    assert "error bars: over replicas of one start" in df.compare(SMALL, until=0.5, only=["chain"]).summary()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"run.starts": 5}, "replicas = 16 cannot be shared out evenly to starts = 5; set replicas to 15"),
+        ({"run.starts": 2, "start": {"kind": "overlaps", "Q": [[1, 0], [0, 1]], "M": [[0], [0]]}}, "is one start"),
+    ],
+)
+def test_starts_that_cannot_be(changes, told):
+    with pytest.raises(df.ProblemError, match=told):
+        SMALL.replace(**changes)
+    with pytest.raises(df.ProblemError, match="every replica on a data set has a start and data of its own"):
+        df.Problem(data=df.TwoClusters(), run=df.Run(starts=2))
+
+
+def test_nothing_but_plain_json(tmp_path):
+    """Two risks of exactly zero once gave NaN."""
+    still = df.Problem(
+        dimension=40,
+        network=df.TwoLayer(width=1),
+        data=df.Teacher(units=1, noise=0.0),
+        start=df.OverlapStart(Q=[[1.0]], M=[[1.0]]),
+        run=df.Run(until=1.0, points=5, replicas=2),
+    )
+    told = df.compare(still, only=["chain", "ode"]).to_dict()
+    assert json.loads(json.dumps(told, allow_nan=False)) == told
+    assert told["descriptions"]["ode"]["grade"] == "not tested"
+    assert told["descriptions"]["ode"]["final_percent"] == 0.0
 
 
 def test_single_descriptions_have_their_own_replicas():

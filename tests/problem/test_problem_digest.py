@@ -41,6 +41,7 @@ CHANGES = {
     "run.seed": 1,
     "run.points": 10,
     "run.spacing": "linear",
+    "run.starts": 4,
 }
 
 

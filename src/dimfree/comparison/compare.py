@@ -7,12 +7,12 @@ import xarray as xr
 
 from dimfree.comparison.budget import LeftOut, plan
 from dimfree.comparison.comparison import Comparison
-from dimfree.comparison.run import Watcher, keys, settled
+from dimfree.comparison.run import Watcher, own_key, settled, starts_of
 from dimfree.description import AnyDescription
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
 from dimfree.problem import Problem
 from dimfree.registry import candidates, description
-from dimfree.results.record import record, shared_start
+from dimfree.results.record import record_starts
 
 
 def compare(
@@ -25,7 +25,7 @@ def compare(
     budget: float = 120.0,
     watch: Watcher = lambda title, done: None,
 ) -> Comparison:
-    """Run every description that does not refuse and fits into `budget` seconds, on one shared start.
+    """Run every description that does not refuse and fits into `budget` seconds, on shared starts.
 
     Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `until`, `replicas` and `seed`
     instead of the problem's, where `replicas` may also name single descriptions, {"NAME": 400}; `only`, the descriptions to
@@ -41,15 +41,15 @@ def compare(
     wanted = _wanted(problem, only)
     planned = plan(problem, wanted, budget)
     results, left_out = dict[str, xr.Dataset](), list(planned.left_out)
-    start = shared_start(problem, planned.chosen, keys(problem, "")[0]) if planned.chosen else None
+    starts = starts_of(problem, planned.chosen)
     for one in planned.chosen:
         own = problem.replace(**{"run.replicas": each[one.title]}) if one.title in each else problem
         try:
-            results[one.title] = record(
+            results[one.title] = record_starts(
                 own,
                 one,
-                start,
-                keys(problem, one.title)[1],
+                starts,
+                own_key(problem, one.title),
                 lambda done, title=one.title: watch(title, done),  # type: ignore[misc]
             )
         except DivergenceError as failure:

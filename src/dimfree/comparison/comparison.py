@@ -1,6 +1,7 @@
 """All accounts of one problem side by side: distances, verdict, table, figure, file."""
 
 import io
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,12 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 from dimfree.comparison.budget import LeftOut
-from dimfree.comparison.distance import Distance, distance
 from dimfree.comparison.figure import draw_observable
+from dimfree.comparison.judgement import Judgement, judge
+from dimfree.comparison.words import BEST_FIRST, grade, sentence
 from dimfree.drawing import save_drawing
 from dimfree.errors import DimfreeError, OutputError
 from dimfree.problem import Problem, loads
 from dimfree.registry import setting_of
+from dimfree.results.dataset import warnings_of
 from dimfree.results.store import load, save
 
 
@@ -44,57 +47,89 @@ class Comparison(NamedTuple):
         """Every account by its title."""
         return {name: self.tree[name].to_dataset() for name in self.names}
 
-    def distances(self) -> dict[str, Distance]:
+    def judgements(self) -> dict[str, Judgement]:
         """Each account against real SGD, or against the first account when SGD did not run."""
         reference = self.tree[self.reference or self.names[0]].to_dataset()
-        return {name: distance(self.tree[name].to_dataset(), reference) for name in self.names}
+        return {name: judge(self.tree[name].to_dataset(), reference) for name in self.names}
+
+    def verdicts(self) -> dict[str, str]:
+        """What holds, until when and by how much it fails, a sentence for every account but the reference."""
+        if self.reference is None:
+            return dict.fromkeys(self.names, "not checked")
+        return {
+            name: sentence(found, self._until) for name, found in self.judgements().items() if name != self.reference
+        }
 
     def verdict(self) -> str:
         """Which description holds, in a sentence or two."""
         if self.reference is None:
             return "Real SGD was not run, so nothing here is checked against it."
-        theories = {name: d for name, d in self.distances().items() if not self.is_real(name)}
+        theories = {name: d for name, d in self.judgements().items() if not self.is_real(name)}
         if not theories:
             return "Only real SGD was run."
-        best = min(theories, key=lambda name: theories[name].mean_percent)
-        parts = [
-            f"{name} {d.verdict} ({d.mean_percent:.2g} % from {self.reference} on average)"
-            for name, d in theories.items()
-        ]
-        return f"{'; '.join(parts)}. Closest: {best}."
+        parts = [f"{name} {sentence(d, self._until)}" for name, d in theories.items()]
+        best = min(theories, key=lambda name: self._order(theories[name]))
+        return f"{'. '.join(parts)}. Closest to {self.reference}: {best}."
+
+    def _order(self, found: Judgement) -> tuple[int, float]:
+        return BEST_FIRST.index(grade(found, self._until)), abs(found.worst_percent)
+
+    @property
+    def _until(self) -> float:
+        return float(next(iter(self.accounts.values()))["time"].values[-1])
 
     def __rich__(self) -> Table:
         """The summary table."""
         table = Table(title="What SGD does, and what its limits say", title_justify="left")
-        for heading in ("description", "final risk", "σ from SGD", "% from SGD", "mean %", "CPU s", "verdict"):
+        for heading in ("description", "final risk", "σ from SGD", "% from SGD", "worst % at t", "CPU s", "verdict"):
             table.add_column(heading, justify="left" if heading in ("description", "verdict") else "right")
-        for name, d in self.distances().items():
-            is_reference = name == self.reference
+        said = self.verdicts()
+        for name, d in self.judgements().items():
             error = f" ± {d.final_error:.1g}" if d.final_error else ""
-            off = ("", "", "") if is_reference or not self.reference else _deviation(d)
-            verdict = "the reference" if is_reference else d.verdict if self.reference else "not checked"
+            off = ("", "", "") if name == self.reference or not self.reference else _deviation(d)
             cpu = f"{self.tree[name].attrs['cpu_seconds']:.1f}"
-            table.add_row(name, f"{d.final_risk:.4g}{error}", *off, cpu, verdict)
+            table.add_row(name, f"{d.final_risk:.4g}{error}", *off, cpu, said.get(name, "the reference"))
         return table
 
+    def remarks(self) -> list[str]:
+        """What one must know to read the table: who was left out, what is to be distrusted, what the error bars are of."""
+        lines = [f"left out: {left.name}: {left.reason}" for left in self.left_out]
+        for name, data in self.accounts.items():
+            lines += [f"warning: {name}: {line}" for line in warnings_of(data)]
+        return [*lines, *self._about_starts()]
+
+    def _about_starts(self) -> list[str]:
+        run, scattering = self.problem.run, [data for data in self.accounts.values() if data.attrs["scatters"]]
+        if not self.problem.shares_start or not any(data.sizes["replica"] > 1 for data in scattering):
+            return []
+        if run.starts > 1:
+            return [f"error bars: over {run.starts} starts, which all accounts share."]
+        return ["error bars: over replicas of one start; run.starts asks for more, whose plateaus differ."]
+
     def summary(self) -> str:
-        """The table, what was left out, and the verdict, as text."""
-        console = Console(file=io.StringIO(), width=110)
+        """The table, what was left out, what is to be distrusted, and the verdict, as text."""
+        console = Console(file=io.StringIO(), width=120)
         console.print(self)
-        for left in self.left_out:
-            console.print(f"left out: {left.name}: {left.reason}", soft_wrap=True, highlight=False)
-        console.print(self.verdict(), soft_wrap=True, highlight=False)
+        for line in (*self.remarks(), self.verdict()):
+            console.print(line, soft_wrap=True, highlight=False)
         text: str = console.file.getvalue()  # type: ignore[attr-defined]
         return text
 
     def to_dict(self) -> dict[str, Any]:
-        """The summary as plain data, for --json."""
+        """The summary as plain data, for --json; numbers that are not finite are left empty."""
+        said = self.verdicts()
         return {
             "problem": self.problem.model_dump(mode="json"),
             "reference": self.reference,
             "descriptions": {
-                name: d._asdict() | {"verdict": d.verdict, "cpu_seconds": self.tree[name].attrs["cpu_seconds"]}
-                for name, d in self.distances().items()
+                name: _plain(d)
+                | {
+                    "verdict": said.get(name, "the reference"),
+                    "grade": grade(d, self._until) if self.reference and name != self.reference else None,
+                    "warnings": list(warnings_of(self.accounts[name])),
+                    "cpu_seconds": self.tree[name].attrs["cpu_seconds"],
+                }
+                for name, d in self.judgements().items()
             },
             "left_out": {left.name: left.reason for left in self.left_out},
             "verdict": self.verdict(),
@@ -135,5 +170,17 @@ def opened(path: str | Path) -> Comparison:
     return Comparison(problem, tree, ())
 
 
-def _deviation(d: Distance) -> tuple[str, str, str]:
-    return f"{d.final_sigmas:+.1f}", f"{d.final_percent:+.2g}", f"{d.mean_percent:.2g}"
+def _deviation(d: Judgement) -> tuple[str, str, str]:
+    worst = f"{_signed(d.worst_percent)} at {d.worst_time:.3g}" if d.worst_percent else "0"
+    return f"{d.final_sigmas:+.1f}", _signed(d.final_percent), worst
+
+
+def _signed(percent: float) -> str:
+    return f"{percent:+.0f}" if 10 <= abs(percent) < 1e4 else f"{percent:+.2g}"
+
+
+def _plain(value: Any) -> Any:
+    """Named tuples as tables, and nothing that JSON cannot say."""
+    if hasattr(value, "_asdict"):
+        return {name: _plain(part) for name, part in value._asdict().items()}
+    return None if isinstance(value, float) and not isfinite(value) else value

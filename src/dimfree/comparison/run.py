@@ -12,7 +12,7 @@ from dimfree.description import AnyDescription, Stationary
 from dimfree.errors import ProblemError
 from dimfree.problem import Problem, load
 from dimfree.registry import description, setting_of
-from dimfree.results.record import record, record_end, shared_start
+from dimfree.results.record import record_end, record_starts, shared_start
 
 Watcher = Callable[[str, float], None]  # is told which description has done which share of its work
 
@@ -26,10 +26,18 @@ def settled(problem: Problem | str | Path | None, changes: dict[str, Any]) -> Pr
     return base.replace(**given) if given else base
 
 
-def keys(problem: Problem, title: str) -> tuple[jax.Array, jax.Array]:
-    """The randomness of the start, shared by all accounts, and that of one of them."""
-    key = jax.random.key(problem.run.seed)
-    return jax.random.fold_in(key, 0), jax.random.fold_in(key, crc32(title.encode()))
+def starts_of(problem: Problem, chosen: tuple[AnyDescription, ...]) -> list[object]:
+    """The starts that all accounts share: as many as the run asks for, the first of them always the same."""
+    if not chosen:
+        return []
+    key = jax.random.fold_in(jax.random.key(problem.run.seed), 0)
+    others = [jax.random.fold_in(key, number) for number in range(1, problem.run.starts)]
+    return [shared_start(problem, chosen, one) for one in (key, *others)]
+
+
+def own_key(problem: Problem, title: str) -> jax.Array:
+    """The randomness of one account."""
+    return jax.random.fold_in(jax.random.key(problem.run.seed), crc32(title.encode()))
 
 
 def solve(
@@ -80,6 +88,5 @@ def run_one(problem: Problem, by: str | AnyDescription, watch: Watcher) -> xr.Da
     one = description(by) if isinstance(by, str) else by
     if isinstance(one, Stationary):
         return record_end(problem, one)
-    start_key, own_key = keys(problem, one.title)
-    start = shared_start(problem, (one,), start_key)
-    return record(problem, one, start, own_key, lambda done: watch(one.title, done))
+    starts = starts_of(problem, (one,))
+    return record_starts(problem, one, starts, own_key(problem, one.title), lambda done: watch(one.title, done))

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dimfree.dataset.problem import DataSetProblem
-from dimfree.drawing import draw_account, looks, told
+from dimfree.drawing import draw_account, draw_deviation, looks, told
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
+_TIME = "time $t$ = steps × learning rate"
 _PANELS = {
     "risk": "error on fresh samples",
     "train_loss": "loss on the data set",
@@ -22,13 +23,19 @@ _PANELS = {
 
 def draw(figure: "Figure", problem: DataSetProblem, accounts: "Mapping[str, xr.Dataset]") -> None:
     """One panel per observable; theory as a line, real runs as markers with a band of 80 % of the replicas."""
-    figure.set_size_inches(10.5, 6.6)
-    shown = looks(accounts)
-    for axes, (name, label) in zip(figure.subplots(2, 2).flat, _PANELS.items(), strict=True):
+    figure.set_size_inches(10.5, 7.4)
+    grid, shown = figure.add_gridspec(3, 2, height_ratios=(3, 1.2, 4)), looks(accounts)
+    panels = [figure.add_subplot(grid[place]) for place in ((0, 0), (slice(0, 2), 1), (2, 0), (2, 1))]
+    draw_deviation(figure.add_subplot(grid[1, 0], sharex=panels[0]), accounts, shown)
+    panels[0].tick_params(labelbottom=not figure.axes[-1].get_visible())
+    for axes, (name, label) in zip(panels, _PANELS.items(), strict=True):
         for title, data in accounts.items():
             draw_account(axes, shown[title], data["time"].values, _values(data, name), told(title, data))
-        axes.set(xlabel="time $t$ = steps × learning rate", ylabel=label)
-    figure.axes[0].legend(frameon=False)
+        axes.set(xlabel=_TIME, ylabel=label)
+    if figure.axes[-1].get_visible():
+        panels[0].set_xlabel("")
+        figure.axes[-1].set_xlabel(_TIME)
+    panels[0].legend(frameon=False)
     figure.suptitle(_title(problem), fontsize=10)
 
 

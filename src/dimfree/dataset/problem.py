@@ -6,7 +6,7 @@ tau, weight_decay lambda, overlap m_0 and the start's variance c_0.
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat
+from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from dimfree.problem.problem import Problem
 from dimfree.problem.run import Run
@@ -103,6 +103,7 @@ class DataSetProblem(Problem):
     """Everything that decides what multi-pass SGD will do; `dimension` is that of the simulation."""
 
     time_units: ClassVar[str] = "steps * learning_rate"
+    shares_start: ClassVar[bool] = False
     data: DataSet = TwoClusters()
     training: MultiPass = MultiPass()
     start: AlignedStart = AlignedStart()
@@ -114,6 +115,15 @@ class DataSetProblem(Problem):
         data = values.get("data")
         real = isinstance(data, dict) and data.get("kind") == LinearTeacher.model_fields["kind"].default
         return {"training": {"loss": "square"}} if real else {}
+
+    @model_validator(mode="after")
+    def _own_starts(self) -> "DataSetProblem":
+        if self.run.starts > 1:
+            raise ValueError(
+                f"run.starts = {self.run.starts}, but every replica on a data set has a start and data of its own; "
+                "leave run.starts out."
+            )
+        return self
 
     @property
     def time_step(self) -> float:

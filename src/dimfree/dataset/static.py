@@ -61,6 +61,10 @@ class Static(Stationary[DataSetModel, None]):
         """A fixed point of three numbers."""
         return Cost(3.0, 1, 1e8)
 
+    def accuracy(self, problem: Problem, model: DataSetModel) -> float:
+        """The fluctuations of one data set in the dimension of the simulation."""
+        return float(problem.dimension) ** -0.5
+
     def solve(self, model: DataSetModel) -> Mapping[str, Float[Array, ""]]:
         """The minimum."""
         end = static_limit(model.limit)

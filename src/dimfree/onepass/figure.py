@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dimfree.drawing import Look, draw_account, looks, told
+import numpy as np
+
+from dimfree.drawing import Look, draw_account, draw_deviation, looks, told
 from dimfree.onepass.laws_figure import draw_laws
 from dimfree.onepass.problem import OnePassProblem
 
@@ -13,21 +15,39 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _TEACHERS = ("#1f78b4", "#d95f02", "#33a02c", "#e31a1c", "#6a3d9a", "#b15928")
+_STUDENTS = (("-", "o"), ("--", "s"), (":", "^"), ("-.", "D"))
 _MOST_CURVES = 24
-_MARKERS = 16
+_MARKERS = 12
+_HAPPENS = 0.01  # relative change of a risk that is worth drawing
 TIME = "time $t$ = steps × rate / (width × dimension)"
 
 
 def draw(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str, xr.Dataset]") -> None:
-    """Risk on the left, overlaps with the teachers on the right."""
+    """Risk and deviations on the left, overlaps with the teachers on the right, then a second layer that learns."""
     if not problem.data.units:
         draw_laws(figure, problem, accounts)
         return
-    figure.set_size_inches(10.5, 4.3)
-    risk, overlap = figure.subplots(1, 2)
-    shown = looks(accounts)
+    layers = "second-layer" in problem.network.trained
+    figure.set_size_inches(14.0 if layers else 10.5, 5.0)
+    grid = figure.add_gridspec(2, 3 if layers else 2, height_ratios=(3, 1))
+    risk, overlap = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[:, 1])
+    deviation, shown = figure.add_subplot(grid[1, 0], sharex=risk), looks(accounts)
     _draw_risk(risk, accounts, shown)
-    _draw_overlaps(overlap, accounts, shown, problem.data.units)
+    draw_deviation(deviation, accounts, shown)
+    _draw_units(overlap, accounts, shown, "M")
+    overlap.set_ylabel("student–teacher overlap $M_{ir}$")
+    if layers:
+        second = figure.add_subplot(grid[:, 2])
+        _draw_units(second, accounts, shown, "a")
+        second.set_ylabel("second layer $a_i$")
+    since = _first_event(accounts)
+    for axes in figure.axes:
+        axes.set_xscale("log")
+        axes.set_xlim(left=since)
+    below = deviation if deviation.get_visible() else risk
+    risk.tick_params(labelbottom=below is risk)
+    for axes in (below, *figure.axes[1:2], *figure.axes[3:]):
+        axes.set_xlabel(TIME)
     figure.suptitle(_title(problem), fontsize=10)
 
 
@@ -35,35 +55,80 @@ def _draw_risk(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mappin
     for title, data in accounts.items():
         after = data.isel(time=slice(1, None))
         draw_account(axes, shown[title], after["time"].values, after["risk"].values, told(title, data))
-    axes.set(xscale="log", yscale="log", xlabel=TIME, ylabel="population risk (without label noise)")
+    axes.set(yscale="log", ylabel="population risk (without label noise)")
     axes.legend(frameon=False)
 
 
-def _draw_overlaps(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mapping[str, Look], k: int) -> None:
-    """M_ir against time: colour is the teacher, lines the first theory, markers real SGD."""
-    theory = next((title for title in accounts if not shown[title].real), None)
-    real = next((title for title in accounts if shown[title].real), None)
-    for title in filter(None, (theory, real)):
+def _draw_units(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mapping[str, Look], name: str) -> None:
+    """M or a against time: colour is the teacher, style the student, lines the first theory, markers real SGD."""
+    having = [title for title in accounts if name in accounts[title]]
+    theory = next((title for title in having if not shown[title].real), None)
+    real = next((title for title in having if shown[title].real), None)
+    drawn = [title for title in (theory, real) if title]
+    for title in drawn:
         data = accounts[title].isel(time=slice(1, None))
-        M, is_real = data["M"].mean("replica").values, shown[title].real
-        every = slice(None, None, max(1, data.sizes["time"] // _MARKERS)) if is_real else slice(None)
-        drawn: dict[str, Any] = (
-            {"ls": "none", "marker": "o", "ms": 3, "mfc": "white", "mew": 0.8} if is_real else {"lw": 1.4}
-        )
-        for i in range(min(M.shape[1], max(1, _MOST_CURVES // k))):
-            for r in range(k):
-                axes.plot(data["time"].values[every], M[every, i, r], color=_TEACHERS[r % len(_TEACHERS)], **drawn)
-    if k <= len(_TEACHERS):
-        handles = [axes.plot([], [], color=_TEACHERS[r], lw=2, label=f"with teacher {r + 1}")[0] for r in range(k)]
+        values = data[name].mean("replica").values.reshape(data.sizes["time"], data.sizes["unit"], -1)
+        _draw_curves(axes, data["time"].values, values, shown[title].real)
+    names = " and ".join(f"{one} ({'markers' if shown[one].real else 'lines'})" for one in drawn)
+    axes.set_title(names)
+    if drawn:
+        _legend(axes, accounts[drawn[0]], name, real=drawn == [real])
+
+
+def _draw_curves(axes: "Axes", time: Any, values: Any, real: bool) -> None:
+    """One curve for each pair of student and teacher."""
+    units, teachers = values.shape[1:]
+    every = max(1, len(time) // _MARKERS)
+    for i in range(min(units, max(1, _MOST_CURVES // teachers))):
+        line, marker = _STUDENTS[i % len(_STUDENTS)]
+        for r in range(teachers):
+            colour = _TEACHERS[(r if teachers > 1 else i) % len(_TEACHERS)]
+            if real:
+                shown = slice(i * every // 4, None, every)  # markers of students that agree stand beside each other
+                axes.plot(time[shown], values[shown, i, r], marker, color=colour, ms=3.5, mfc="white", mew=0.8)
+            else:
+                axes.plot(time, values[:, i, r], line, color=colour, lw=1.4)
+
+
+def _legend(axes: "Axes", data: "xr.Dataset", name: str, real: bool) -> None:
+    """Colours are teachers where there are several, else students; styles are students while they differ."""
+    students, teachers = data.sizes["unit"], data.sizes["teacher"] if name == "M" else 1
+    handles = []
+    if 1 < teachers <= len(_TEACHERS):
+        handles += [axes.plot([], [], color=_TEACHERS[r], lw=2, label=f"teacher {r + 1}")[0] for r in range(teachers)]
+    if 1 < students <= len(_STUDENTS):
+        for i in range(students):
+            line, marker = _STUDENTS[i]
+            style: dict[str, Any] = {"ls": "none", "marker": marker, "mfc": "white"} if real else {"ls": line}
+            colour = "grey" if teachers > 1 else _TEACHERS[i]
+            handles.append(axes.plot([], [], color=colour, lw=1.4, label=f"student {i + 1}", **style)[0])
+    if handles:
         axes.legend(handles=handles, frameon=False, loc="best")
-    names = " and ".join(f"{one} ({'markers' if shown[one].real else 'lines'})" for one in (theory, real) if one)
-    axes.set(xscale="log", xlabel=TIME, ylabel="student–teacher overlap $M_{ir}$", title=names)
+
+
+def _first_event(accounts: "Mapping[str, xr.Dataset]") -> float:
+    """Half of the time at which a risk begins to move: before, a logarithmic axis shows nothing."""
+    since = []
+    for data in accounts.values():
+        time, risk = data["time"].values, data["risk"].values.mean(axis=1)
+        moved = np.flatnonzero(np.abs(risk - risk[0]) > _HAPPENS * np.abs(risk[0]))
+        since.append(float(time[moved[0]]) if moved.size else float(time[-1]))
+    first = next(iter(accounts.values()))["time"].values
+    return max(float(first[min(1, len(first) - 1)]), min(min(since), float(first[-1]) / 100) / 2)
 
 
 def _title(problem: OnePassProblem) -> str:
-    activation = problem.network.activation
-    name = activation if isinstance(activation, str) else type(activation).__name__
+    units = problem.data.units
     return (
-        f"{name} network, width {problem.network.width}, {problem.data.units} teacher units, dimension {problem.dimension:,}, "
+        f"{_name(problem.network.activation)} network, width {problem.network.width}, {units} teacher "
+        f"unit{'s' if units > 1 else ''}, dimension {problem.dimension:,}, "
         f"learning rate {problem.training.learning_rate:g}, noise {problem.data.noise:g}"
     )
+
+
+def _name(activation: object) -> str:
+    """A function by the name that its author gave it."""
+    if isinstance(activation, str):
+        return activation.rpartition(":")[2]
+    name = getattr(activation, "__name__", type(activation).__name__)
+    return "user-written" if name == "<lambda>" else name

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dimfree.drawing import Look, draw_account, looks, told
+from dimfree.drawing import Look, draw_account, draw_deviation, looks, told
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import TwoGaussians
 
@@ -21,13 +21,18 @@ _LETTERS = {"r1": ("#1f78b4", "$r_1$"), "r2": ("#33a02c", "$r_2$"), "a": ("#d95f
 
 def draw_laws(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str, xr.Dataset]") -> None:
     """Histograms of the norms above; below, time: real SGD as markers, theory as lines."""
-    figure.set_size_inches(11, 6.4)
-    grid, shown = figure.add_gridspec(2, _SNAPSHOTS), looks(accounts)
+    figure.set_size_inches(11, 7.4)
+    grid, shown = figure.add_gridspec(3, _SNAPSHOTS, height_ratios=(4, 3, 1.2)), looks(accounts)
     _draw_histograms([figure.add_subplot(grid[0, n]) for n in range(_SNAPSHOTS)], accounts, shown)
-    risk, means = figure.add_subplot(grid[1, :2]), figure.add_subplot(grid[1, 2:])
+    risk, means = figure.add_subplot(grid[1, :2]), figure.add_subplot(grid[1:, 2:])
+    deviation = figure.add_subplot(grid[2, :2], sharex=risk)
+    draw_deviation(deviation, accounts, shown)
     for title, data in accounts.items():
         draw_account(risk, shown[title], data["time"].values, data["risk"].values, told(title, data))
-    risk.set(xlabel=_TIME, ylabel="population risk $E(y-f)^2/2$", ylim=(0, None))
+    below = deviation if deviation.get_visible() else risk
+    below.set_xlabel(_TIME)
+    risk.tick_params(labelbottom=below is risk)
+    risk.set(ylabel="population risk $E(y-f)^2/2$", ylim=(0, None))
     risk.legend(frameon=False)
     _draw_means(means, accounts, shown)
     figure.suptitle(_title(problem), fontsize=10)
@@ -37,6 +42,8 @@ def _draw_histograms(panels: "list[Axes]", accounts: "Mapping[str, xr.Dataset]",
     """Filled bars are real SGD, all replicas together; lines are the particles of the theory."""
     first = next(iter(accounts.values()))
     letters = [letter for letter in ("r1", "r2") if first[letter].values.any()]
+    reach = {letter: _bins([data[letter].values.ravel() for data in accounts.values()]) for letter in letters}
+    low, high = min(bins[0] for bins in reach.values()), max(bins[-1] for bins in reach.values())
     for axes, at in zip(panels, np.linspace(0, first.sizes["time"] - 1, len(panels)).round().astype(int), strict=True):
         for letter in letters:
             laws = {name: data[letter].values[at].ravel() for name, data in accounts.items()}
@@ -46,7 +53,7 @@ def _draw_histograms(panels: "list[Axes]", accounts: "Mapping[str, xr.Dataset]",
                 real, label = shown[name].real, f"{symbol}: {name}"
                 axes.stairs(density, bins, color=colour, label=label, fill=real, alpha=0.35 if real else 1.0, lw=1.4)
         norms = " and ".join(_LETTERS[letter][1] for letter in letters)
-        axes.set(title=f"$t$ = {first['time'].values[at]:.3g}", xlabel=f"{norms} of a neuron", yticks=[])
+        axes.set(title=f"$t$ = {first['time'].values[at]:.3g}", xlabel=f"{norms} of a neuron", yticks=[], xlim=(low, high))
     panels[0].set_ylabel("density")
     panels[0].legend(frameon=False, fontsize=7, loc="upper right")
     panels[0].margins(y=0.35)

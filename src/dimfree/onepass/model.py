@@ -6,6 +6,7 @@ f = (1/p) sum_i a_i sigma(lambda_i + b_i) and f* = (1/k) sum_r a*_r sigma*(lambd
 
 from abc import abstractmethod
 from functools import lru_cache
+from math import sqrt
 from typing import ClassVar, TypedDict
 
 import equinox as eqx
@@ -56,6 +57,11 @@ class OnePassModel(Model):
     def time_step(self) -> Float[Array, ""]:
         """dt = gamma / (p d)."""
         return self.gamma / (self.width * self.dimension)
+
+    @property
+    def fluctuation(self) -> float:
+        """sqrt(gamma/(p d batch)): how far SGD strays in a time of order one (docs/theory/committee.md, section 4)."""
+        return sqrt(float(self.time_step) / self.batch)
 
     @property
     def beta_eff(self) -> Float[Array, ""]:

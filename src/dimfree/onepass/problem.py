@@ -7,7 +7,7 @@ from pydantic import model_validator
 
 from dimfree.onepass.sections.data import Data, Teacher, TwoGaussians, check_covariance
 from dimfree.onepass.sections.network import TwoLayer
-from dimfree.onepass.sections.start import GaussianStart, OverlapStart, Start
+from dimfree.onepass.sections.start import GaussianStart, OverlapStart, SphereStart, Start
 from dimfree.onepass.sections.training import OnePass
 from dimfree.problem import Problem
 
@@ -50,6 +50,11 @@ class OnePassProblem(Problem):
             raise ValueError(
                 "training.spherical = true keeps the norms of a first layer that does not learn; "
                 "put 'first-layer' into network.trained, or set training.spherical = false."
+            )
+        if self.run.starts > 1 and not isinstance(self.start, GaussianStart | SphereStart):
+            raise ValueError(
+                f"start.kind = {self.start.kind!r} is one start, and run.starts = {self.run.starts} asks for more; "
+                "leave run.starts out, or choose 'gaussian' or 'sphere'."
             )
         if isinstance(self.start, OverlapStart):
             self._check_overlaps(self.start)

@@ -23,6 +23,7 @@ class Problem(Section):
 
     title: ClassVar[str] = "the problem"
     time_units: ClassVar[str]
+    shares_start: ClassVar[bool] = True  # whether all replicas begin at one start, unless run.starts asks for more
     dimension: PositiveInt = 500
     run: Run = Run()
 

@@ -15,7 +15,7 @@ from dimfree.description import AnyDescription, Times, Values
 from dimfree.problem import Problem, dumps
 from dimfree.registry import setting_of
 from dimfree.results.schema import LARGEST_ARRAY
-from dimfree.setting import Variable
+from dimfree.setting import Variable, model_of, speaking
 
 
 def dataset(
@@ -55,6 +55,7 @@ def provenance(problem: Problem, one: AnyDescription) -> dict[str, str | int | f
         "scatters": int(one.scatters),
         "settings": settings(one),
         "identity": identity(problem, one),
+        "accuracy": speaking(one).accuracy(problem, model_of(problem)),
         "cites": " ".join(one.cites),
         **origin(problem),
     }

@@ -1,7 +1,7 @@
 """The one loop that runs a description: progress, interruption and divergence are handled here and nowhere else."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
@@ -11,7 +11,7 @@ from dimfree.description import AnyDescription, Ask, Cost, Model, Piece, Station
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
 from dimfree.problem import Problem
 from dimfree.registry import setting_of
-from dimfree.results.dataset import dataset
+from dimfree.results.dataset import dataset, warnings_of
 from dimfree.setting import model_of, speaking, why_not
 
 Watcher = Callable[[float], None]  # is told the share of the work that is done
@@ -19,14 +19,19 @@ _AXES = {"time": 0, "replica": 1}
 
 
 def record(
-    problem: Problem, one: AnyDescription, start: object, key: jax.Array, watch: Watcher = lambda done: None
+    problem: Problem,
+    one: AnyDescription,
+    start: object,
+    key: jax.Array,
+    watch: Watcher = lambda done: None,
+    replicas: int | None = None,
 ) -> xr.Dataset:
-    """Run one description over the times of the problem and label what it observed."""
+    """Run one description over the times of the problem and label what it observed; `replicas` instead of the problem's."""
     refusal = why_not(one, problem)
     if refusal:
         raise RefusalError(f"{one.title} refuses: {refusal}")
     wall, cpu = time.perf_counter(), time.process_time()
-    asked, pieces = Ask(problem.times, problem.run.replicas, key), list[Piece]()
+    asked, pieces = Ask(problem.times, replicas or problem.run.replicas, key), list[Piece]()
     for piece in speaking(one).account(model_of(problem), start, asked):
         _check(problem, one, _times_of(piece, pieces, asked.times), piece)
         pieces.append(piece)
@@ -49,6 +54,23 @@ def record_end(problem: Problem, one: Stationary[Model, object]) -> xr.Dataset:
     warnings = one.warns(problem, model_of(problem), found)
     spent = {"wall_seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
     return dataset(problem, one, None, found, spent, warnings)
+
+
+def record_starts(
+    problem: Problem, one: AnyDescription, starts: Sequence[object], key: jax.Array, watch: Watcher = lambda done: None
+) -> xr.Dataset:
+    """The same from several starts, to which the replicas are shared out; a deterministic account has one replica of each."""
+    if len(starts) == 1:
+        return record(problem, one, starts[0], key, watch)
+    parts = []
+    for number, start in enumerate(starts):
+        told = lambda done, before=number: watch((before + done) / len(starts))  # noqa: E731
+        part = record(problem, one, start, jax.random.fold_in(key, number), told, problem.run.replicas // len(starts))
+        parts.append(part.assign_coords(start=("replica", np.full(part.sizes["replica"], number))))
+    joined = xr.concat(parts, "replica", data_vars="all", coords="minimal", combine_attrs="override")
+    spent = {name: sum(part.attrs[name] for part in parts) for name in ("wall_seconds", "cpu_seconds")}
+    said = dict.fromkeys(line for part in parts for line in warnings_of(part))
+    return joined.assign_attrs(spent | {"warnings": "\n".join(said)})
 
 
 def cost_of(one: AnyDescription, problem: Problem) -> Cost:

@@ -58,6 +58,10 @@ class DMFT(Memory[DataSetModel, None]):
         each = 4e-9 * T**2 + (6e-11 * T**3 if responses else 0.0)
         return Cost(2.0 + self.ensembles * paths * each, T, memory(T, paths, self.ensembles, responses))
 
+    def accuracy(self, problem: Problem, model: DataSetModel) -> float:
+        """The fluctuations of one data set in the dimension of the simulation."""
+        return float(problem.dimension) ** -0.5
+
     def replicas(self, model: DataSetModel, asked: int) -> int:
         """Ensembles of paths stand for replicas: their spread is the error bar of the theory."""
         return 1 if is_exact(model.limit) else self.ensembles

@@ -92,6 +92,11 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
             5.0 + calls * form_of(model).seconds(model, count), steps, 3e8 + 8.0 * 8 * count * len(problem.times)
         )
 
+    def accuracy(self, problem: Problem, model: OnePassModel) -> float:
+        """Finite width, the draw of the start unless it is its own, and the fluctuations of SGD."""
+        drawn = 0.0 if self.own_start else model.width**-0.5
+        return 1 / model.width + drawn + model.fluctuation
+
     def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> Underway:
         """The law of the start, or the measured parameters of the network."""
         return _begun(self, model, start, key)
