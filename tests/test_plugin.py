@@ -34,7 +34,7 @@ def run(installed: Path, code: str, cwd: Path) -> str:
 COMMANDS = """
 import json, sys
 from typer.testing import CliRunner
-from dimfree.cli import app
+from dimfree.cli.commands import app
 found = {}
 for line in json.loads(sys.argv[1]) if len(sys.argv) > 1 else LINES:
     result = CliRunner().invoke(app, line)

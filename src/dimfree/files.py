@@ -1,13 +1,23 @@
-"""Files: written under a temporary name and renamed, so that a killed run leaves the old file or the new one."""
+"""Files: written under temporary names and renamed, so that a killed run leaves the old files or the new ones."""
 
 import os
+import re
 import secrets
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import RLock
 
 from dimfree.errors import OutputError
+
+RENAMING = RLock()  # held while files change their names: whoever ends the process waits for it
+_TEMPORARY = re.compile(r"\.dimfree-(?P<host>.+)-(?P<process>\d+)-[0-9a-f]{16}\..*")
+_host = re.sub(r"[^\w.-]", "_", socket.gethostname())
+_underway: set[Path] = set()
+_batches: list[list[tuple[Path, Path]]] = []  # temporary names and their places, of every `together` that is open
+_written: list[Path] = []
 
 
 @contextmanager
@@ -15,30 +25,89 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place when the block succeeds and vanishes when it does not."""
     writable(path.parent)
     # not mkstemp, whose files only their owner can read
-    temporary = path.parent / f".{path.stem}-{secrets.token_hex(8)}{path.suffix}"
-    temporary.touch(exist_ok=False)
+    temporary = path.parent / f".dimfree-{_host}-{os.getpid()}-{secrets.token_hex(8)}{path.suffix or '.tmp'}"
+    _underway.add(temporary)
     try:
+        temporary.touch(exist_ok=False)
         yield temporary
-        os.replace(temporary, path)
+        if _batches:
+            _batches[-1].append((temporary, path))
+        else:
+            _rename([(temporary, path)])
     except OSError as failure:
         raise OutputError(f"{str(path)!r} could not be written: {failure}.") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        if not any((temporary, path) in batch for batch in _batches):
+            _discard(temporary)
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Files written inside take their places together when the block succeeds, and none of them otherwise."""
+    batch: list[tuple[Path, Path]] = []
+    _batches.append(batch)
+    try:
+        yield
+        _rename(batch)
+    except OSError as failure:
+        raise OutputError(f"the files could not be written: {failure}.") from None
+    finally:
+        _batches.remove(batch)
+        for temporary, _ in batch:
+            _discard(temporary)
 
 
 def writable(folder: Path) -> None:
-    """Make sure a folder exists and can be written to, before any work is spent on what goes there."""
+    """Make sure a folder exists and can be written to, before any work is spent; clear away what killed runs left there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
+        leftovers = [entry for entry in folder.iterdir() if _is_left_behind(entry.name)]
     except OSError as failure:
         raise OutputError(
             f"the output folder {str(folder)!r} cannot be written to ({failure.strerror}); choose another one with --out."
         ) from None
+    for entry in leftovers:
+        with suppress(OSError):
+            entry.unlink()
 
 
 def save_figure(write: Callable[[Path], None], path: Path) -> None:
     """Write a figure through `write`, complete or not at all."""
     with replacing(path) as temporary:
         write(temporary)
+
+
+def discard_temporaries() -> list[Path]:
+    """Remove what is being written; the files that this process has written already."""
+    for temporary in list(_underway):
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    return list(_written)
+
+
+def _rename(pairs: list[tuple[Path, Path]]) -> None:
+    with RENAMING:
+        for temporary, path in pairs:
+            os.replace(temporary, path)
+            _written.append(path)
+
+
+def _discard(temporary: Path) -> None:
+    temporary.unlink(missing_ok=True)
+    _underway.discard(temporary)
+
+
+def _is_left_behind(name: str) -> bool:
+    """Whether this is the temporary file of a process of this machine that is no more."""
+    found = _TEMPORARY.fullmatch(name)
+    if not found or found["host"] != _host:
+        return False
+    try:
+        os.kill(int(found["process"]), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 from typer.testing import CliRunner
 
-from dimfree.cli import app
+from dimfree.cli.commands import app
 from dimfree.errors import ProblemError
 from dimfree.gallery import shelf
 from dimfree.gallery.entry import Claim, Entry

@@ -9,7 +9,7 @@ from made_up_answers import ANSWERS
 from typer.testing import CliRunner
 
 import dimfree as df
-from dimfree.cli import app
+from dimfree.cli.commands import app
 from dimfree.questions.question import questions
 from dimfree.registry import imported
 

@@ -8,7 +8,7 @@ import typer
 
 from dimfree.cli.app import Json, app, data_kinds, description_names
 from dimfree.cli.shell import prepare, say
-from dimfree.errors import OutputError
+from dimfree.errors import OutputError, ProblemError
 
 
 @app.command()
@@ -85,6 +85,8 @@ def verify(
     from dimfree.reference.check import check_folder
 
     outcomes = check_folder(data)
+    if not outcomes:
+        raise ProblemError(f"there is no reference item in {str(data)!r}; give a folder of reference files (.json).")
     failed = [outcome for outcome in outcomes if outcome.problem]
     if as_json:
         typer.echo(json.dumps([outcome._asdict() for outcome in outcomes], indent=2))

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from dimfree._version import __version__
 from dimfree.errors import DimfreeError, PluginWarning
 
-INTERRUPTED = 130
 _FIRST = ("compare", "solve", "simulate", "show", "plot", "new")
 
 
@@ -31,9 +31,11 @@ class _Group(TyperGroup):
         except DimfreeError as failure:
             typer.echo(f"dimfree: {failure}", err=True)
             raise typer.Exit(failure.exit_code) from None
-        except KeyboardInterrupt:
-            typer.echo("dimfree: interrupted; nothing was written.", err=True)
-            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:  # whoever reads our output has seen enough
+            raise
+        except OSError as failure:
+            typer.echo(f"dimfree: the output could not be written: {failure.strerror}.", err=True)
+            raise typer.Exit(1) from None
 
 
 def _say_plugin_warnings(otherwise: Any) -> Any:
@@ -50,7 +52,23 @@ def _say_plugin_warnings(otherwise: Any) -> Any:
     return show
 
 
+def _version(wanted: bool) -> bool:
+    if wanted:
+        typer.echo(f"dimfree {__version__}")
+        raise typer.Exit
+    return wanted
+
+
 app = typer.Typer(cls=_Group, no_args_is_help=True, help="What will SGD do? Real training beside its limit theories.")
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
+    pass
 
 
 def description_names(incomplete: str) -> list[str]:
@@ -73,6 +91,10 @@ ProblemFile = Annotated[
 Overrides = Annotated[list[str] | None, typer.Option("--set", help="Change one key: training.learning_rate=0.5.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Same seed, same numbers.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder for figures and results.")]
+AllowCode = Annotated[
+    bool,
+    typer.Option("--allow-code", help="Import functions that the problem names as module:function: their code runs."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no talk.")]
 By = Annotated[

@@ -68,6 +68,10 @@ def _list(as_json: bool) -> None:
         ]
         typer.echo(json.dumps(rows, indent=2))
         return
+    lines = [("name", "takes", "with --full", "figure")]
     for one in found:
-        times = f"{duration(one.seconds(False) * factor)}, with --full {duration(one.seconds(True) * factor)}"
-        typer.echo(f"{one.name:<22}{one.title} ({times})")
+        quick, full = (duration(one.seconds(whole) * factor) for whole in (False, True))
+        lines.append((one.name, quick, full, one.title))
+    widths = [max(len(line[column]) for line in lines) + 2 for column in range(3)]
+    for line in lines:
+        typer.echo("".join(f"{word:<{width}}" for word, width in zip(line[:3], widths, strict=True)) + line[3])

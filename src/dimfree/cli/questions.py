@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimfree.cli.app import Json, Out, Overrides, ProblemFile, Quiet, Seed, app
-from dimfree.cli.shell import changed, prepare, progress, say
+from dimfree.cli.app import AllowCode, Json, Out, Overrides, ProblemFile, Quiet, Seed, app
+from dimfree.cli.shell import Given, prepare, progress, say
+from dimfree.files import together
 from dimfree.questions.question import Option, Question, questions
 
 if TYPE_CHECKING:
@@ -27,20 +28,20 @@ def _register(question: "Question[Problem]") -> None:
         out: Path | None,
         as_json: bool,
         quiet: bool,
+        allow_code: bool,
         **options: object,
     ) -> None:
-        from dimfree.problem import load
-
-        problem = changed(load(file) if file else question.example(), change, seed)
+        problem = Given(file, change, seed, allow_code).problem(question.example)
         prepare(out)
         with progress(quiet or as_json) as watch:
             answer = question.ask(problem, watch, **options)
         files = {}
         if out:
-            files = {
-                "figure": answer.plot(out / f"{question.name}.png"),
-                "results": answer.save(out / f"{question.name}.nc"),
-            }
+            with together():
+                files = {
+                    "figure": answer.plot(out / f"{question.name}.png"),
+                    "results": answer.save(out / f"{question.name}.nc"),
+                }
         if as_json:
             typer.echo(json.dumps(answer.to_dict() | {kind: str(path) for kind, path in files.items()}, indent=2))
             return
@@ -57,7 +58,13 @@ def _signature(question: "Question[Problem]") -> Signature:
     given: dict[str, tuple[Any, object]] = {"file": (ProblemFile, None), "change": (Overrides, None)}
     given |= {name: (_annotation(name, one), one.default) for name, one in question.options.items()}
     out = (_OutIfWanted, None) if question.quick else (Out, Path("dimfree-results"))
-    given |= {"seed": (Seed, None), "out": out, "as_json": (Json, False), "quiet": (Quiet, False)}
+    given |= {
+        "seed": (Seed, None),
+        "out": out,
+        "as_json": (Json, False),
+        "quiet": (Quiet, False),
+        "allow_code": (AllowCode, False),
+    }
     kind = Parameter.POSITIONAL_OR_KEYWORD
     return Signature([Parameter(name, kind, annotation=a, default=default) for name, (a, default) in given.items()])
 

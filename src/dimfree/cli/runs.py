@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimfree.cli.app import By, Json, Out, Overrides, ProblemFile, Quiet, Seed, app, description_names
-from dimfree.cli.shell import prepare, problem_of, progress, say
+from dimfree.cli.app import AllowCode, By, Json, Out, Overrides, ProblemFile, Quiet, Seed, app, description_names
+from dimfree.cli.shell import Given, prepare, progress, say
 from dimfree.errors import ProblemError
+from dimfree.files import together
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,16 +32,18 @@ def compare(
     out: Out = Path("dimfree-results"),
     as_json: Json = False,
     quiet: Quiet = False,
+    allow_code: AllowCode = False,
 ) -> None:
     """Put real SGD and every limit that applies side by side."""
     everywhere, each = _replicas(replicas or [])
-    problem = problem_of(file, change, seed, everywhere)
+    problem = Given(file, change, seed, allow_code, everywhere).problem()
     prepare(out)
     from dimfree.comparison.compare import compare as run
 
     with progress(quiet or as_json) as watch:
         comparison = run(problem, only=only, budget=budget, replicas=each or None, watch=watch)
-    results, figure = comparison.save(out / "comparison.nc"), comparison.plot(out / "comparison.png")
+    with together():
+        results, figure = comparison.save(out / "comparison.nc"), comparison.plot(out / "comparison.png")
     if as_json:
         typer.echo(json.dumps(comparison.to_dict() | {"results": str(results), "figure": str(figure)}, indent=2))
     else:
@@ -73,11 +76,12 @@ def solve(
     out: Out = Path("dimfree-results"),
     as_json: Json = False,
     quiet: Quiet = False,
+    allow_code: AllowCode = False,
 ) -> None:
     """Solve one limit theory."""
     from dimfree.registry import setting_of
 
-    problem = problem_of(file, change, seed)
+    problem = Given(file, change, seed, allow_code).problem()
     _run_one(problem, by or setting_of(problem).theory, out, as_json, quiet)
 
 
@@ -90,11 +94,12 @@ def simulate(
     out: Out = Path("dimfree-results"),
     as_json: Json = False,
     quiet: Quiet = False,
+    allow_code: AllowCode = False,
 ) -> None:
     """Run real SGD."""
     from dimfree.registry import setting_of
 
-    problem = problem_of(file, change, seed)
+    problem = Given(file, change, seed, allow_code).problem()
     _run_one(problem, by or setting_of(problem).simulation, out, as_json, quiet)
 
 
@@ -106,9 +111,10 @@ def _run_one(problem: "Problem", by: str, out: Path, as_json: bool, quiet: bool)
     with progress(quiet or as_json) as watch:
         data = run_one(problem, by, watch)
     found, title = alone(problem, data), data.attrs["title"]
-    written = {"results": str(found.save(out / f"{title}.nc"))}
-    if "time" in data.dims:
-        written["figure"] = str(found.plot(out / f"{title}.png"))
+    with together():
+        written = {"results": str(found.save(out / f"{title}.nc"))}
+        if "time" in data.dims:
+            written["figure"] = str(found.plot(out / f"{title}.png"))
     if as_json:
         typer.echo(json.dumps({"description": data.attrs["description"], **_numbers(data), **written}, indent=2))
         return
@@ -151,9 +157,11 @@ def plot(
 
 
 @app.command()
-def show(file: ProblemFile = None, change: Overrides = None, as_json: Json = False) -> None:
+def show(
+    file: ProblemFile = None, change: Overrides = None, as_json: Json = False, allow_code: AllowCode = False
+) -> None:
     """Say what a problem is, which descriptions apply, which refuse and why, and what each would cost."""
-    problem = problem_of(file, change, None)
+    problem = Given(file, change, None, allow_code).problem()
     prepare()
     from dimfree.machine import duration, machine_factor
     from dimfree.problem import dumps

@@ -2,45 +2,75 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
+
+from dimfree.errors import OutputError
 
 if TYPE_CHECKING:
     from dimfree.problem import Problem
 
 
-def problem_of(file: Path | None, change: list[str] | None, seed: int | None, replicas: int | None = None) -> "Problem":
-    """The problem of a file (or the embedded default) with single keys changed."""
-    from dimfree.problem import Problem, load
+class Given(NamedTuple):
+    """What a command line says of its problem."""
 
-    return changed(load(file) if file else Problem(), change, seed, replicas)
+    file: Path | None
+    changes: list[str] | None
+    seed: int | None
+    allow_code: bool
+    replicas: int | None = None
+
+    def problem(self, otherwise: "Callable[[], Problem] | None" = None) -> "Problem":
+        """The problem of the file (or else another one, or the embedded one) with what the options change."""
+        from dimfree.problem import Problem, load
+        from dimfree.problem.code import with_code
+        from dimfree.problem.toml import parse_override, with_overrides
+
+        base = load(self.file, allow_code=self.allow_code) if self.file else (otherwise or Problem)()
+        changes = dict(parse_override(text) for text in self.changes or ())
+        numbers = {"run.seed": self.seed, "run.replicas": self.replicas}
+        changes |= {key: value for key, value in numbers.items() if value is not None}
+        return with_code(with_overrides(base, changes), self.allow_code, [_here()]) if changes else base
 
 
-def changed(problem: "Problem", change: list[str] | None, seed: int | None, replicas: int | None = None) -> "Problem":
-    """The same with what `--set`, `--seed` and `--replicas` say."""
-    from dimfree.problem.toml import parse_override, with_overrides
-
-    changes = dict(parse_override(text) for text in change or ())
-    changes |= {key: value for key, value in (("run.seed", seed), ("run.replicas", replicas)) if value is not None}
-    return with_overrides(problem, changes) if changes else problem
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise OutputError("the current folder does not exist any more; change to another one.") from None
 
 
 def prepare(out: Path | None = None) -> None:
-    """What must happen before jax is imported: the compilation cache, and user modules beside the problem."""
+    """What must happen before jax is imported: the folder for results, and the compilation cache."""
     if out:
         from dimfree.files import writable
 
         writable(out)
-    sys.path.insert(0, os.getcwd())
+    from dimfree.machine import WORTH_KEEPING, programs_folder
+
     # With host callbacks for errors a compiled solve cannot be cached; dimfree checks its results itself.
     os.environ.setdefault("EQX_ON_ERROR", "nan")
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "dimfree" / "xla"
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+    if cache := programs_folder():
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", str(WORTH_KEEPING))
+    _check_platform()
+
+
+def _check_platform() -> None:
+    """A wish that jax cannot fulfil, before it fails somewhere inside."""
+    wish = os.environ.get("JAX_PLATFORMS", "")
+    if wish in ("", "cpu"):
+        return
+    import jax
+
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError):
+        raise OutputError(f"jax cannot start with JAX_PLATFORMS = {wish!r} here; unset it, or set it to cpu.") from None
 
 
 @contextmanager

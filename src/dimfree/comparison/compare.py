@@ -1,6 +1,7 @@
 """Putting accounts side by side: one shared start, every description that holds and fits, one verdict."""
 
 from collections.abc import Iterable, Mapping
+from math import inf
 from pathlib import Path
 
 import xarray as xr
@@ -8,8 +9,8 @@ import xarray as xr
 from dimfree.comparison.budget import LeftOut, plan
 from dimfree.comparison.comparison import Comparison
 from dimfree.comparison.run import Watcher, own_key, settled, starts_of
-from dimfree.description import AnyDescription
-from dimfree.errors import DivergenceError, ProblemError, RefusalError
+from dimfree.description import AnyDescription, Description
+from dimfree.errors import DivergenceError, ProblemError, RefusalError, suggest
 from dimfree.problem import Problem
 from dimfree.registry import candidates, description
 from dimfree.results.record import record_starts
@@ -22,7 +23,7 @@ def compare(
     replicas: int | Mapping[str, int] | None = None,
     seed: int | None = None,
     only: Iterable[str | AnyDescription] | None = None,
-    budget: float = 120.0,
+    budget: float | None = 120.0,
     watch: Watcher = lambda title, done: None,
 ) -> Comparison:
     """Run every description that does not refuse and fits into `budget` seconds, on shared starts.
@@ -30,7 +31,7 @@ def compare(
     Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `until`, `replicas` and `seed`
     instead of the problem's, where `replicas` may also name single descriptions, {"NAME": 400}; `only`, the descriptions to
     run, as names or as objects, which may be two of one kind with different labels; `budget`, the CPU seconds that all of them
-    may take together; `watch`, called with a title and the share of its work done.
+    may take together (None: without limit); `watch`, called with a title and the share of its work done.
 
         comparison = df.compare(df.Problem(dimension=200), until=5.0, replicas=4)
         print(comparison.summary())
@@ -39,7 +40,12 @@ def compare(
     everywhere = None if isinstance(replicas, Mapping) else replicas
     problem = settled(problem, {"run.until": until, "run.replicas": everywhere, "run.seed": seed})
     wanted = _wanted(problem, only)
-    planned = plan(problem, wanted, budget)
+    for title in each:
+        if title not in {one.title for one in wanted}:
+            raise ProblemError(
+                f"replicas got {title!r}, which does not run; {suggest(title, (one.title for one in wanted))}"
+            )
+    planned = plan(problem, wanted, _limit(budget))
     results, left_out = dict[str, xr.Dataset](), list(planned.left_out)
     starts = starts_of(problem, planned.chosen)
     for one in planned.chosen:
@@ -61,13 +67,23 @@ def compare(
     return Comparison(problem, tree, tuple(left_out))
 
 
+def _limit(budget: float | None) -> float:
+    if budget is None:
+        return inf
+    if not isinstance(budget, int | float) or not budget > 0:
+        raise ProblemError(
+            f"budget = {budget!r} is not a number of seconds; give a positive one, or None for no limit."
+        )
+    return float(budget)
+
+
 def _wanted(problem: Problem, only: Iterable[str | AnyDescription] | None) -> list[AnyDescription]:
     """What was asked for, or all that speaks of the problem; results are kept by title, so that titles must differ."""
     if only is None:
         return candidates(problem)
     if isinstance(only, str):
         only = [only]
-    wanted = [description(one) if isinstance(one, str) else one for one in only]
+    wanted = [description(one) if isinstance(one, str) else _checked(one) for one in only]
     titles = [one.title for one in wanted]
     for title in titles:
         if titles.count(title) > 1:
@@ -76,6 +92,14 @@ def _wanted(problem: Problem, only: Iterable[str | AnyDescription] | None) -> li
                 f"two descriptions are called {title!r}; give one of them a label, for example {name}(label='another')."
             )
     return wanted
+
+
+def _checked(one: AnyDescription) -> AnyDescription:
+    if isinstance(one, Description):
+        return one
+    name = one.__name__ if isinstance(one, type) else repr(one)
+    instead = f"the object {name}(...)" if isinstance(one, type) else "a name such as those of `dimfree list`"
+    raise ProblemError(f"only got {name}, which is not a description; give {instead}.")
 
 
 def _nothing_ran(left_out: list[LeftOut], tried: tuple[AnyDescription, ...]) -> Exception:

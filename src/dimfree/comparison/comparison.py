@@ -15,7 +15,8 @@ from dimfree.comparison.judgement import Judgement, judge
 from dimfree.comparison.words import BEST_FIRST, grade, sentence
 from dimfree.drawing import save_drawing
 from dimfree.errors import DimfreeError, OutputError
-from dimfree.problem import Problem, loads
+from dimfree.problem import Problem
+from dimfree.problem.toml import read
 from dimfree.registry import setting_of
 from dimfree.results.dataset import warnings_of
 from dimfree.results.store import load, save
@@ -164,7 +165,7 @@ def opened(path: str | Path) -> Comparison:
     if "problem" not in tree.attrs or not tree.children:
         raise OutputError(f"{str(path)!r} holds no comparison; give a file that `dimfree compare` wrote.")
     try:
-        problem = loads(tree.attrs["problem"])
+        problem = read(tree.attrs["problem"], str(path))  # nothing that it names is imported before it is run
     except DimfreeError as failure:
         raise OutputError(f"the problem in {str(path)!r} cannot be read again: {failure}") from None
     return Comparison(problem, tree, ())

@@ -21,6 +21,8 @@ def settled(problem: Problem | str | Path | None, changes: dict[str, Any]) -> Pr
     """A problem given as such, as a file, or not at all, with some keys changed."""
     if isinstance(problem, dict):
         raise ProblemError("the problem is a dict; write df.Problem(**values), or give the path of a TOML file.")
+    if not isinstance(problem, Problem | str | Path | None):
+        raise ProblemError(f"the problem is a {type(problem).__name__}; give a df.Problem, or the path of a TOML file.")
     base = Problem() if problem is None else problem if isinstance(problem, Problem) else load(problem)
     given = {key: value for key, value in changes.items() if value is not None}
     return base.replace(**given) if given else base

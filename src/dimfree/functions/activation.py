@@ -19,6 +19,11 @@ class Activation(eqx.Module):
     name: str = eqx.field(default="function", static=True, kw_only=True)
     kinks: tuple[float, ...] = eqx.field(default=(), static=True, kw_only=True)
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it says the same to everything."""
+        return False
+
     @abstractmethod
     def __call__(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
         """The value."""
@@ -52,6 +57,11 @@ class Polynomial(Activation):
     coefficients: tuple[float, ...] = eqx.field(static=True)
 
     @property
+    def is_constant(self) -> bool:
+        """Whether there is nothing but the first coefficient."""
+        return not any(self.coefficients[1:])
+
+    @property
     def degree(self) -> int:
         """The degree."""
         return len(self.coefficients) - 1
@@ -71,6 +81,11 @@ class PiecewiseLinear(Activation):
     constant: float = eqx.field(static=True)
     slope: float = eqx.field(static=True)
     bends: tuple[float, ...] = eqx.field(static=True)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it never bends from a slope of zero."""
+        return not self.slope and not any(self.bends)
 
     @property
     def is_relu(self) -> bool:

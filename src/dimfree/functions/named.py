@@ -1,7 +1,5 @@
 """The one place where names become functions."""
 
-import importlib
-from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -10,15 +8,16 @@ import jax
 import jax.numpy as jnp
 from numpy.polynomial import hermite_e
 
-from dimfree.errors import ProblemError
-from dimfree.functions.activation import Activation, Erf, PiecewiseLinear, Polynomial
+from dimfree.errors import ProblemError, suggest
+from dimfree.functions.activation import Activation, Erf, General, PiecewiseLinear, Polynomial
 from dimfree.functions.ramps import RAMPS
 from dimfree.functions.understand import understand
-from dimfree.problem.activation import Hermite
+from dimfree.problem.activation import HERMITE_NAME, Hermite
 from dimfree.problem.activation import PiecewiseLinear as WrittenPiecewiseLinear
 from dimfree.problem.activation import Polynomial as WrittenPolynomial
+from dimfree.problem.code import function_at
 
-_CLOSED: dict[str, Activation] = {
+_BUILT_IN: dict[str, Activation] = {
     "erf": Erf(),
     "relu": PiecewiseLinear(0.0, 0.0, (1.0,), kinks=(0.0,), name="relu"),
     "leaky-relu": PiecewiseLinear(0.0, 0.01, (0.99,), kinks=(0.0,), name="leaky-relu"),
@@ -26,13 +25,12 @@ _CLOSED: dict[str, Activation] = {
     "linear": Polynomial((0.0, 1.0), name="linear"),
     "square": Polynomial((0.0, 0.0, 1.0), name="square"),
     **RAMPS,
-}
-_SMOOTH: dict[str, Callable[..., jax.Array]] = {
-    "tanh": jnp.tanh,
-    "sigmoid": jax.nn.sigmoid,
-    "softplus": jax.nn.softplus,
-    "sin": jnp.sin,
-    "cos": jnp.cos,
+    # with what `understand` would find out about them, by compiling four functions each
+    "tanh": General(function=jnp.tanh, step=1 / 8, name="tanh"),
+    "sigmoid": General(function=jax.nn.sigmoid, step=1 / 4, name="sigmoid"),
+    "softplus": General(function=jax.nn.softplus, step=1 / 3, name="softplus"),
+    "sin": General(function=jnp.sin, step=1 / 3, name="sin"),
+    "cos": General(function=jnp.cos, step=1 / 3, name="cos"),
 }
 
 
@@ -42,12 +40,12 @@ def activation(written: Any) -> Activation:
     match written:
         case Activation():
             return written
-        case str() if written in _CLOSED:
-            return _CLOSED[written]
-        case str() if written in _SMOOTH:
-            return understand(_SMOOTH[written], written)
+        case str() if written in _BUILT_IN:
+            return _BUILT_IN[written]
         case str() if ":" in written:
-            return understand(_imported(written), written)
+            return understand(function_at(written), written)
+        case str() if not HERMITE_NAME.fullmatch(written):
+            raise ProblemError(f"there is no activation {written!r}; {suggest(written, (*_BUILT_IN, 'he3'))}")
         case str():
             return _hermite((0.0,) * int(written[2:]) + (1.0,), written)
         case Hermite():
@@ -71,19 +69,3 @@ def _interpolated(written: WrittenPiecewiseLinear) -> PiecewiseLinear:
     bends = tuple(right - left for left, right in pairwise([written.left_slope, *inner, written.right_slope]))
     constant = values[0] - written.left_slope * knots[0]
     return PiecewiseLinear(constant, written.left_slope, bends, kinks=knots, name="piecewise-linear")
-
-
-def _imported(path: str) -> Callable[..., jax.Array]:
-    module, _, name = path.partition(":")
-    try:
-        found: Any = importlib.import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as failure:
-        raise ProblemError(
-            f"the activation {path!r} cannot be imported ({failure}); give an importable module and a function in it."
-        ) from None
-    if not callable(found):
-        raise ProblemError(f"the activation {path!r} is not a function but a {type(found).__name__}.")
-    function: Callable[..., jax.Array] = found
-    return function

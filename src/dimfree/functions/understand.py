@@ -10,16 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from dimfree.errors import ProblemError
-from dimfree.functions.activation import Activation, General, PiecewiseLinear
+from dimfree.functions.activation import Activation, General, PiecewiseLinear, Polynomial
 
 _REACH = 20.0  # preactivations beyond this have no weight
 _STEPS = (1 / 3, 1 / 4, 1 / 5, 1 / 6, 1 / 8, 1 / 12, 1 / 16, 1 / 32)
 _SUSPECTS, _WINDOWS = 256, 64
+_FASTEST = 50.0  # largest ratio of slope and size that quadrature resolves
 _Vector = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 _OnVectors = Callable[[_Vector], _Vector]
 
 
 class _Derivatives(NamedTuple):
+    function: Callable[..., jax.Array]
     value: _OnVectors
     slope: _OnVectors
     curvature: _OnVectors
@@ -30,12 +32,16 @@ def understand(function: Callable[..., jax.Array], name: str) -> Activation:
     """The activation that a plain jax.numpy function is."""
     f = _derivatives(function)
     _check(f, name)
+    _check_growth(f, name)
     jumps = _jumps(f.value)
     if jumps:
         raise ProblemError(f"the activation {name} jumps at x = {jumps[0]:.4g}; it must be continuous.")
+    everywhere = f.value(np.linspace(-_REACH, _REACH, 401))
+    if np.ptp(everywhere) == 0:
+        return Polynomial((float(everywhere[0]),), name=name)
     kinks = _distinct([*_jumps(f.slope), *_jumps(f.curvature), *_jumps(f.third)])
     linear = _as_piecewise_linear(f, kinks, name)
-    return linear or General(function=function, kinks=kinks, step=_trapezoid_step(f), name=name)
+    return linear or General(function=function, kinks=kinks, step=_trapezoid_step(f, name), name=name)
 
 
 def _derivatives(function: Callable[..., jax.Array]) -> _Derivatives:
@@ -48,12 +54,16 @@ def _derivatives(function: Callable[..., jax.Array]) -> _Derivatives:
         compiled = jax.jit(f)
         return lambda x: np.asarray(compiled(jnp.asarray(x)), dtype=float)
 
-    return _Derivatives(*(on_numpy(f) for f in accumulate([function, along, along, along], lambda f, _: along(f))))
+    return _Derivatives(
+        function, *(on_numpy(f) for f in accumulate([function, along, along, along], lambda f, _: along(f)))
+    )
 
 
 def _check(f: _Derivatives, name: str) -> None:
     """Complain unless the function acts on each number alone and is finite."""
     probe = np.array([-2.3, 0.4, 1.7])
+    if _is_complex(f.function, probe):
+        raise ProblemError(f"the activation {name} returns complex numbers; it must be real for all x.")
     try:
         together = f.value(probe)
         apart = np.concatenate([f.value(probe[i : i + 1]).ravel() for i in range(3)])
@@ -61,7 +71,7 @@ def _check(f: _Derivatives, name: str) -> None:
         finite = np.isfinite(f.value(everywhere)).all() and np.isfinite(f.slope(everywhere)).all()
     except Exception as failure:
         raise ProblemError(
-            f"the activation {name} does not run on a jax array ({type(failure).__name__}); "
+            f"the activation {name} does not run on a jax array ({type(failure).__name__}: {_first_line(failure)}); "
             "write it with jax.numpy functions that map each number on its own."
         ) from None
     if not finite:
@@ -70,6 +80,29 @@ def _check(f: _Derivatives, name: str) -> None:
         )
     if together.shape != probe.shape or not np.allclose(together, apart, rtol=1e-12, atol=1e-12):
         raise ProblemError(f"the activation {name} is not elementwise; it must map each number on its own.")
+
+
+def _is_complex(function: Callable[..., jax.Array], probe: _Vector) -> bool:
+    try:
+        # behind a lambda: jax crashes when it is given a function without weak references (NumPy's) for a second time
+        seen = jax.eval_shape(lambda x: function(x), jnp.asarray(probe))  # noqa: PLW0108
+        return bool(jnp.issubdtype(seen.dtype, jnp.complexfloating))
+    except Exception:  # what is wrong with it is said when it is called
+        return False
+
+
+def _check_growth(f: _Derivatives, name: str) -> None:
+    """Gaussian averages of squares must exist at every variance that training may reach."""
+    x = np.linspace(0.5 * _REACH, _REACH, 9)
+    x = np.concatenate([-x, x])
+    if (np.log(np.abs(f.value(x)) + 1e-300) > 0.2 * x**2).any():
+        raise ProblemError(
+            f"the activation {name} grows like a Gaussian or faster, so that its Gaussian averages do not exist."
+        )
+
+
+def _first_line(failure: Exception) -> str:
+    return (str(failure).splitlines() or ["without a message"])[0][:200]
 
 
 def _jumps(f: _OnVectors) -> list[float]:
@@ -120,7 +153,7 @@ def _as_piecewise_linear(f: _Derivatives, kinks: tuple[float, ...], name: str) -
     return PiecewiseLinear(constant, first, tuple(bends), kinks=kinks, name=name)
 
 
-def _trapezoid_step(f: _Derivatives) -> float:
+def _trapezoid_step(f: _Derivatives, name: str) -> float:
     """The coarsest trapezoidal rule that integrates the function and its slope at preactivation variance 4."""
 
     def moments(step: float) -> _Vector:
@@ -130,5 +163,11 @@ def _trapezoid_step(f: _Derivatives) -> float:
         return np.asarray(np.stack([value**2, value * x, slope**2, slope]) @ weight)
 
     reference = moments(1 / 64)
-    tolerance = 1e-10 * max(1.0, float(np.abs(reference).max()))
+    scale = max(1.0, float(np.abs(reference).max()))
+    if reference[2] > _FASTEST**2 * reference[0]:
+        raise ProblemError(
+            f"the activation {name} varies too fast: its slope is {sqrt(reference[2] / reference[0]):.0f} times its size, where "
+            f"{_FASTEST:.0f} can be averaged; make it slower."
+        )
+    tolerance = 1e-10 * scale
     return next((step for step in _STEPS if np.abs(moments(step) - reference).max() <= tolerance), _STEPS[-1])

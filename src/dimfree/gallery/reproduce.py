@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from dimfree._version import __version__
 from dimfree.drawing import style
-from dimfree.files import replacing, save_figure
+from dimfree.files import replacing, save_figure, together
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.shelf import entry as named
 from dimfree.results.store import save
@@ -74,15 +74,15 @@ def reproduce(
     data = chosen.measure(full, watch)
     claims = chosen.claims(data)
     files = Files(*(out / f"{chosen.name}.{suffix}" for suffix in ("nc", "png", "json")))
-    with matplotlib.rc_context(style() | {"legend.frameon": False}):
+    with matplotlib.rc_context(style() | {"legend.frameon": False}), together():
         drawn = Figure(layout="constrained")
         chosen.draw(data, drawn)
         done = Reproduction(chosen.name, chosen.title, full, claims, files, time.process_time() - began)
         text = json.dumps(done.to_dict(), indent=2) + "\n"
         save(_labelled(data, done, chosen.cites), files.data)
         save_figure(lambda temporary: drawn.savefig(temporary, dpi=160), files.figure)
-    with replacing(files.claims) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        with replacing(files.claims) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     return done
 
 

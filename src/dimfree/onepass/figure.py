@@ -114,7 +114,7 @@ def _first_event(accounts: "Mapping[str, xr.Dataset]") -> float:
         moved = np.flatnonzero(np.abs(risk - risk[0]) > _HAPPENS * np.abs(risk[0]))
         since.append(float(time[moved[0]]) if moved.size else float(time[-1]))
     first = next(iter(accounts.values()))["time"].values
-    return max(float(first[min(1, len(first) - 1)]), min(min(since), float(first[-1]) / 100) / 2)
+    return max(float(first[min(1, len(first) - 1)]), min(*since, float(first[-1]) / 100) / 2)
 
 
 def _title(problem: OnePassProblem) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from dimfree.description import Model
+from dimfree.errors import ProblemError
 from dimfree.functions.activation import Activation
 from dimfree.functions.named import activation
 from dimfree.functions.schedule import Schedule, schedule
@@ -166,7 +167,7 @@ def _rule(problem: OnePassProblem) -> _Rule:
         noisy=beta is not None,
         all_scheduled=training.scheduled == "everything",
         few_dimensions=problem.dimension if problem.dimension < network.width + problem.data.units + blocked else None,
-        activation=activation(network.activation),
+        activation=_learning(activation(network.activation)),
         schedule=schedule(training.schedule),
         dimension=jnp.asarray(float(problem.dimension)),
         gamma=jnp.asarray(training.learning_rate),
@@ -175,6 +176,14 @@ def _rule(problem: OnePassProblem) -> _Rule:
         omega_a=jnp.asarray(decay_a),
         temperature=jnp.asarray(1 / beta if beta is not None else 0.0),
     )
+
+
+def _learning(sigma: Activation) -> Activation:
+    if sigma.is_constant:
+        raise ProblemError(
+            f"network.activation ({sigma.name}) is constant, so that nothing can be learned; choose another one."
+        )
+    return sigma
 
 
 def block_steps(batch: int) -> int:

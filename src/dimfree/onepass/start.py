@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from dimfree.compiled import quick_program
 from dimfree.errors import ProblemError
 from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.gaussian.particles import MOST_PAIRS, Particles
@@ -16,6 +17,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import GaussianStart, OverlapStart, SphereStart, TwoGaussians, WeightsStart
 
 _AS_VECTORS = 50_000_000  # numbers; starts are drawn as weight vectors up to this size
+_ONE_GENERATOR = 2_000_000  # numbers; up to this size students and teachers are drawn together
 
 
 class Start(eqx.Module):
@@ -64,7 +66,7 @@ def why_no_start(problem: OnePassProblem, needs: frozenset[str]) -> str | None:
 
 def draw_start(problem: OnePassProblem, key: Key[Array, ""], *, vectors: bool) -> Start:
     """A start of the problem. With `vectors` the overlaps are those measured on the weights that were drawn."""
-    bias = jnp.full(problem.network.width, problem.network.bias_start)
+    bias = jnp.asarray(np.full(problem.network.width, problem.network.bias_start))
     scale = jnp.asarray(problem.start.scale) if isinstance(problem.start, GaussianStart) else None
     if isinstance(problem.data, TwoGaussians):
         measured, weights = _measured(problem, _weights(problem, key))
@@ -80,6 +82,18 @@ def draw_start(problem: OnePassProblem, key: Key[Array, ""], *, vectors: bool) -
         case _:
             measured, weights = _measured(problem, _weights(problem, key))
             return Start(measured, weights, bias, scale)
+
+
+def typical_overlaps(problem: OnePassProblem) -> Overlaps | None:
+    """What overlaps a start has up to its fluctuations, without drawing it; None where only a file knows."""
+    p, k, start = problem.network.width, problem.data.units, problem.start
+    match start:
+        case OverlapStart():
+            return _given(problem, start)
+        case GaussianStart() | SphereStart():
+            return Overlaps(jnp.asarray(start.scale**2 * np.eye(p)), jnp.zeros((p, k)), second_layer(problem))
+        case WeightsStart():
+            return None
 
 
 def _weights(problem: OnePassProblem, key: Key[Array, ""]) -> Float[Array, "n d"]:
@@ -105,30 +119,63 @@ def embed(overlaps: Overlaps, problem: OnePassProblem) -> Float[Array, "n d"]:
 
 
 def _drawn(problem: OnePassProblem, start: GaussianStart | SphereStart, key: Key[Array, ""]) -> Float[Array, "n d"]:
-    k, d = problem.data.units, problem.dimension
+    p, k, d, sphere = problem.network.width, problem.data.units, problem.dimension, isinstance(start, SphereStart)
+    return _draw(key, jnp.asarray(problem.teacher_overlap), jnp.asarray(start.scale), (p, k, d), sphere)
+
+
+@quick_program
+def _draw(
+    key: Key[Array, ""], P: Float[Array, "k k"], scale: Float[Array, ""], sizes: tuple[int, int, int], sphere: bool
+) -> Float[Array, "n d"]:
+    """Students, then teachers, as one program: a start is met before anything else is compiled."""
+    p, k, d = sizes
     if k == 0:
-        return _students(problem, start, key)
+        return _students(jax.random.normal(key, (p, d)), scale, sphere)
     student_key, teacher_key = jax.random.split(key)
-    directions = jnp.linalg.qr(jax.random.normal(teacher_key, (d, k)))[0].T
-    W_star = jnp.sqrt(1.0 * d) * factor(jnp.asarray(problem.teacher_overlap), k) @ directions
-    return jnp.concatenate([_students(problem, start, student_key), W_star])
+    drawn, free = _two_normals((student_key, teacher_key), ((p, d), (d, k)))
+    W_star = jnp.sqrt(1.0 * d) * factor(P, k) @ jnp.linalg.qr(free)[0].T
+    return jnp.concatenate([_students(drawn, scale, sphere), W_star])
 
 
-def _students(problem: OnePassProblem, start: GaussianStart | SphereStart, key: Key[Array, ""]) -> Float[Array, "p d"]:
-    W = jax.random.normal(key, (problem.network.width, problem.dimension))
-    if isinstance(start, SphereStart):
-        W = W * jnp.sqrt(problem.dimension / jnp.sum(W**2, axis=1, keepdims=True))
-    return start.scale * W
+def _students(drawn: Float[Array, "p d"], scale: Float[Array, ""], sphere: bool) -> Float[Array, "p d"]:
+    if sphere:
+        drawn = drawn * jnp.sqrt(drawn.shape[1] / jnp.sum(drawn**2, axis=1, keepdims=True))
+    return scale * drawn
+
+
+def _two_normals(
+    keys: tuple[Key[Array, ""], Key[Array, ""]], shapes: tuple[tuple[int, int], tuple[int, int]]
+) -> tuple[Float[Array, "p d"], Float[Array, "d k"]]:
+    """What `jax.random.normal` gives for each key and shape, by one generator while that wastes little.
+
+    A number depends on its key and its place alone, and the generator is what takes longest to compile.
+    """
+    counts = [rows * columns for rows, columns in shapes]
+    if max(counts) > _ONE_GENERATOR:
+        return jax.random.normal(keys[0], shapes[0]), jax.random.normal(keys[1], shapes[1])
+    drawn = jax.vmap(lambda key: jax.random.normal(key, (max(counts),)))(jnp.stack(keys))
+    return drawn[0, : counts[0]].reshape(shapes[0]), drawn[1, : counts[1]].reshape(shapes[1])
 
 
 def _measured(
     problem: OnePassProblem, weights: Float[Array, "n d"]
 ) -> tuple[Overlaps | Particles, Float[Array, "n d"]]:
-    p, d, a = problem.network.width, problem.dimension, second_layer(problem)
-    W, W_star = weights[:p], weights[p:]
+    p, a = problem.network.width, second_layer(problem)
     if isinstance(problem.data, TwoGaussians):
-        return Particles(jnp.zeros((p, 0)), jnp.sum(W**2, axis=1) / d, a), weights
-    return Overlaps(W @ W.T / d, W @ W_star.T / d, a), weights
+        return Particles(jnp.zeros((p, 0)), _squares(weights), a), weights
+    Q, M = _products(weights, p)
+    return Overlaps(Q, M, a), weights
+
+
+@quick_program
+def _squares(W: Float[Array, "p d"]) -> Float[Array, " p"]:
+    return jnp.sum(W**2, axis=1) / W.shape[1]
+
+
+@quick_program
+def _products(weights: Float[Array, "n d"], p: int) -> tuple[Float[Array, "p p"], Float[Array, "p k"]]:
+    W, W_star, d = weights[:p], weights[p:], weights.shape[1]
+    return W @ W.T / d, W @ W_star.T / d
 
 
 def _overlaps_law(problem: OnePassProblem, start: GaussianStart | SphereStart, key: Key[Array, ""]) -> Overlaps:
@@ -169,6 +216,14 @@ def wishart(key: Key[Array, ""], size: int, freedom: int) -> Float[Array, "size 
     return T @ T.T
 
 
+def _real(
+    array: np.ndarray[tuple[int, ...], np.dtype[np.generic]],
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"its numbers are of type {array.dtype}, not real")
+    return np.asarray(array, dtype=float)
+
+
 def _loaded(problem: OnePassProblem, start: WeightsStart) -> Float[Array, "n d"]:
     shapes = {"W": (problem.network.width, problem.dimension)}
     if problem.data.units:
@@ -178,7 +233,7 @@ def _loaded(problem: OnePassProblem, start: WeightsStart) -> Float[Array, "n d"]
             archive = np.load(file)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("it holds a single array")
-            found = {name: np.asarray(archive[name], dtype=float) for name in shapes if name in archive}
+            found = {name: _real(archive[name]) for name in shapes if name in archive}
     except FileNotFoundError:
         raise ProblemError(f"[start] names the file {str(start.file)!r}, which does not exist.") from None
     except (OSError, ValueError, EOFError, BadZipFile) as failure:

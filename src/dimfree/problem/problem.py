@@ -3,11 +3,12 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from math import isinf
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from pydantic import PositiveInt
+from pydantic import Field, model_validator
 
 from dimfree.problem.run import Run
 from dimfree.problem.section import Section
@@ -24,7 +25,7 @@ class Problem(Section):
     title: ClassVar[str] = "the problem"
     time_units: ClassVar[str]
     shares_start: ClassVar[bool] = True  # whether all replicas begin at one start, unless run.starts asks for more
-    dimension: PositiveInt = 500
+    dimension: int = Field(default=500, gt=0, le=10**15)
     run: Run = Run()
 
     def __new__(cls: type[AnyProblem], /, **values: Any) -> AnyProblem:
@@ -48,6 +49,20 @@ class Problem(Section):
         super().__init__(**complete)
         forget(self, given, complete)
 
+    @model_validator(mode="after")
+    def _takes_a_step(self: AnyProblem) -> AnyProblem:
+        if self.time_step == 0 or isinf(self.run.until / self.time_step):
+            raise ValueError(
+                f"run.until = {self.run.until:g} takes more steps than there are numbers, at {self.time_step:.4g} a step "
+                f"({self.time_units}); raise training.learning_rate."
+            )
+        if self.run.until < (1 - 1e-9) * self.time_step:
+            raise ValueError(
+                f"run.until = {self.run.until:g} ends before the first step, which takes a time of {self.time_step:.4g} "
+                f"({self.time_units}); raise run.until to at least that."
+            )
+        return self
+
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Values for keys that were left out, as nested tables, where the defaults of the sections are not meant."""
@@ -70,7 +85,7 @@ class Problem(Section):
     @property
     def times(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """The saved times, from 0 to `run.until`, each a whole number of steps."""
-        until = max(self.steps(self.run.until), 1)
+        until = self.steps(self.run.until)
         if self.run.spacing == "linear":
             wished = np.linspace(0, until, self.run.points)
         else:

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from dimfree.problem.section import Section
 
@@ -13,7 +13,7 @@ class Run(Section):
     title: ClassVar[str] = "[run]"
     until: PositiveFloat = 500.0
     replicas: PositiveInt = 16
-    seed: NonNegativeInt = 0
+    seed: int = Field(default=0, ge=0, lt=2**63)
     points: int = Field(default=80, ge=2, le=100_000)
     spacing: Literal["log", "linear"] = "log"
     starts: PositiveInt = 1  # how many starts the replicas are shared out to

@@ -1,12 +1,15 @@
 """The common ground of all problem sections: frozen, closed to unknown keys, and errors in one sentence."""
 
 import re
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from dimfree.errors import ProblemError, suggest
+
+_LONGEST = 80  # characters of a value in a sentence
 
 
 class Section(BaseModel):
@@ -23,13 +26,29 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _spelled(cls, values: Any) -> Any:
-        return cls.spelled(values) if isinstance(values, dict) else values
+        if not isinstance(values, dict):
+            return values
+        told = cls.spelled(values)
+        for name, value in told.items():
+            if name in cls.model_fields:
+                _check_number(name, value, cls.model_fields[name].annotation)
+        return told
 
     def __init__(self, /, **values: Any) -> None:
         try:
             super().__init__(**values)
         except ValidationError as failure:
             raise ProblemError(_sentence(type(self), failure)) from None
+
+
+def _check_number(name: str, value: Any, annotation: Any) -> None:
+    """Where a number is meant, `true` and "300" are none."""
+    kinds = {annotation, *get_args(annotation)}
+    words = {str, Path} & kinds or any(get_origin(kind) is Literal for kind in kinds)
+    if kinds & {int, float} and (
+        (isinstance(value, bool) and bool not in kinds) or (isinstance(value, str) and not words)
+    ):
+        raise ValueError(f"{name} = {value!r} is not a number; write it without quotes, as in {name} = 3.")
 
 
 def _sentence(section: type[Section], failure: ValidationError) -> str:
@@ -61,7 +80,16 @@ def _explain(section: type[Section], error: ErrorDetails) -> str:
             return f"{section.title}: {error['ctx']['error']}"
         case _:
             message = error["msg"][0].lower() + error["msg"][1:]
-            return f"{section.title} got {place} = {error['input']!r}: {message}."
+            return f"{section.title} got {place} = {_short(error['input'])}: {message}."
+
+
+def _short(value: object) -> str:
+    """A value as it was given, unless that is longer than anyone would read."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _subsection(section: type[Section], key: str) -> str:

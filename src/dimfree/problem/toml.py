@@ -8,27 +8,38 @@ from typing import Any
 import tomli_w
 
 from dimfree.errors import ProblemError
+from dimfree.problem.code import with_code
 from dimfree.problem.problem import Problem, as_tables, forget, written
 
 
-def load(path: str | Path) -> Problem:
-    """The problem written in a TOML file."""
+def load(path: str | Path, *, allow_code: bool = False) -> Problem:
+    """The problem written in a TOML file; functions that it names as module:function are imported only if that is allowed.
+
+    Modules beside the file, and in the current folder, are found.
+    """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise ProblemError(
             f"there is no problem file {str(path)!r}; `dimfree new {path}` writes one to start from."
         ) from None
     except (OSError, UnicodeDecodeError) as failure:
         raise ProblemError(f"the problem file {str(path)!r} cannot be read: {failure}.") from None
-    return loads(text, name=str(path))
+    return with_code(read(text, str(path)), allow_code, [Path(path).resolve().parent])
 
 
-def loads(text: str, name: str = "the TOML text") -> Problem:
+def loads(text: str, name: str = "the TOML text", *, allow_code: bool = False) -> Problem:
     """The problem written in TOML text."""
+    return with_code(read(text, name), allow_code)
+
+
+def read(text: str, name: str) -> Problem:
+    """The same with the functions that it names left as they are written."""
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as failure:
+    except RecursionError:
+        raise ProblemError(f"{name} is nested too deeply to be a problem.") from None
+    except ValueError as failure:  # TOML that is none, and numbers that are none
         raise ProblemError(f"{name} is not valid TOML: {failure}.") from None
     return Problem(**values)
 
@@ -87,7 +98,7 @@ def parse_override(text: str) -> tuple[str, Any]:
         raise ProblemError(f"--set got {text!r}; write it as key=value, for example training.learning_rate=0.5.")
     try:
         return key.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return key.strip(), value.strip()
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,9 +103,19 @@ def items(folder: Path | None = None) -> Iterator[Item]:
     root = files("dimfree.reference").joinpath("data") if folder is None else folder
     for file in sorted(root.iterdir(), key=lambda entry: entry.name):
         if file.name.endswith(".json"):
-            content = json.loads(file.read_text(encoding="utf-8"))
+            content = _content(file)
             name = file.name.removesuffix(".json")
             yield from (Item(name, *fields) for fields in _listed(content))
+
+
+def _content(file: Traversable) -> Values:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as failure:
+        raise ProblemError(f"{str(file)!r} is not a reference file: {failure}.") from None
+    if not isinstance(content, dict):
+        raise ProblemError(f"{str(file)!r} is not a reference file: it holds a {type(content).__name__}, not a table.")
+    return content
 
 
 def _listed(content: Values) -> Iterator[tuple[str, str, Values, Values, float, float]]:

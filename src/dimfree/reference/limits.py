@@ -1,39 +1,15 @@
 """Adapters for regimes, leaps, information exponents and exit times of the committee sheet, sections 4, 6 and 7."""
 
-from collections.abc import Callable
 from typing import Any
-
-import jax
-import jax.numpy as jnp
 
 from dimfree.functions.leap import coordinate_leap, subspace_leap
 from dimfree.gaussian.links import information_exponent as exponent_of
 from dimfree.questions.escape.sphere import escape_time, hermite_drift
 from dimfree.questions.exit_times import formulas as exit_times
 from dimfree.questions.regimes import formulas as regimes
+from dimfree.reference.expression import expression
 
 Values = dict[str, Any]
-_NAMES = (
-    "exp",
-    "log",
-    "sqrt",
-    "sin",
-    "cos",
-    "sinh",
-    "cosh",
-    "tanh",
-    "abs",
-    "sign",
-    "maximum",
-    "minimum",
-    "where",
-    "pi",
-)
-_NAMESPACE = {name: getattr(jnp, name) for name in _NAMES} | {
-    "__builtins__": {},
-    "erf": jax.scipy.special.erf,
-    "relu": jax.nn.relu,
-}
 
 
 def classify(inputs: Values) -> Values:
@@ -56,7 +32,7 @@ def leap(inputs: Values) -> Values:
 def information_exponent(inputs: Values) -> Values:
     """Information exponents of written links, drifts and escape times of Hermite links."""
     return {
-        "exponent": [exponent_of(_link(written)) for written in inputs["links"]],
+        "exponent": [exponent_of(expression(written)) for written in inputs["links"]],
         "hek_drift": [float(hermite_drift(*case)) for case in inputs["hek_m_ell_gamma_Delta"]],
         "escape_time": [escape_time(*case) for case in inputs["escape_m0_m1_ell"]],
     }
@@ -85,9 +61,3 @@ def pr_second_moment(inputs: Values) -> Values:
     """E[mu(t)] in the linear regime of the diffusion."""
     cases = inputs["mu0_gamma_p_Delta_t"]
     return {"mu": [exit_times.second_moment(mu_0, t, gamma, p, Delta) for mu_0, gamma, p, Delta, t in cases]}
-
-
-def _link(written: str) -> Callable[[jax.Array], jax.Array]:
-    """A link written as an expression in z."""
-    code = compile(written, "link", "eval")
-    return lambda z: eval(code, {**_NAMESPACE, "z": z})

@@ -104,5 +104,9 @@ def _check(problem: Problem, one: AnyDescription, times: Times, piece: Piece) ->
         )
     finite = [np.isfinite(values).reshape(len(times), -1).all(axis=1) for values in piece.observables.values()]
     lost = ~np.stack(finite).all(axis=0)
+    if lost.any() and times[np.argmax(lost)] == 0:
+        raise DivergenceError(
+            f"{one.title} is not finite at the start already; weights, labels or their noise are too large for floating point."
+        )
     if lost.any():
         raise DivergenceError(f"{one.title} diverges before t = {times[np.argmax(lost)]:.3g}; {problem.remedy}.")

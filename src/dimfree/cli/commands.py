@@ -1,0 +1,6 @@
+"""All commands, which register themselves with the application."""
+
+from dimfree.cli import about, gallery, questions, runs  # noqa: F401
+from dimfree.cli.app import app
+
+__all__ = ["app"]

@@ -1,0 +1,42 @@
+"""Ctrl-C and its kin: a thread ends the process at once, wherever the main thread is, and leaves no half-written file.
+
+An exception would not do: compiled code runs for minutes before Python looks at signals, and one that is raised inside a
+callback of jax is lost.
+"""
+
+import os
+import signal
+import sys
+from threading import Thread
+
+_HEEDED = (signal.SIGINT, signal.SIGTERM)
+_SHOW_CURSOR = "\x1b[?25h\r\x1b[2K"  # a progress bar hides it
+
+
+def heed_signals() -> None:
+    """From here on these signals end the process with one sentence; those that the parent ignores stay ignored."""
+    heeded = [number for number in _HEEDED if signal.getsignal(number) is not signal.SIG_IGN]
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    for number in heeded:
+        signal.signal(number, lambda *_: None)
+    Thread(target=_wait, args=(read_end, {*heeded}), daemon=True).start()
+
+
+def _wait(read_end: int, heeded: set[signal.Signals]) -> None:
+    while True:
+        number = os.read(read_end, 1)[0]
+        if number in heeded:
+            _end(128 + number)
+
+
+def _end(code: int) -> None:
+    from dimfree.files import RENAMING, discard_temporaries
+
+    with RENAMING:
+        written = discard_temporaries()
+        done = "nothing was written" if not written else f"written before that: {', '.join(map(str, written))}"
+        cursor = _SHOW_CURSOR if sys.stderr.isatty() else ""
+        os.write(2, f"{cursor}dimfree: interrupted; {done}.\n".encode())
+        os._exit(code)

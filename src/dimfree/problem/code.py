@@ -1,0 +1,72 @@
+"""Code that a problem names as `module:function`: importing it runs it, so a file may do so only where that is allowed."""
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dimfree.errors import ProblemError
+from dimfree.problem.activation import PATH
+from dimfree.problem.section import Section
+
+if TYPE_CHECKING:
+    from dimfree.problem.problem import Problem
+
+
+def function_at(path: str, folders: Sequence[Path] = ()) -> Callable[..., Any]:
+    """The function that a path module:function leads to; modules in `folders` are found after all others."""
+    module, _, name = path.partition(":")
+    try:
+        with _searched_too(folders):
+            found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (Exception, SystemExit) as failure:  # whatever somebody's module does while it is imported
+        raise ProblemError(
+            f"the activation {path!r} cannot be imported ({type(failure).__name__}: {_first_line(failure)}); "
+            "give an importable module and a function in it."
+        ) from None
+    if not callable(found):
+        raise ProblemError(f"the activation {path!r} is not a function but a {type(found).__name__}.")
+    function: Callable[..., Any] = found
+    return function
+
+
+def with_code(problem: "Problem", allowed: bool, folders: Sequence[Path] = ()) -> "Problem":
+    """The problem with all functions that it names in place of their paths; an error when there are any and none is allowed."""
+    named = dict(_paths(problem, ""))
+    if not named:
+        return problem
+    if not allowed:
+        key, path = next(iter(named.items()))
+        raise ProblemError(
+            f"{key} = {path!r} names code, which a problem file may run only where you allow it; "
+            "add --allow-code, or in Python df.load(file, allow_code=True), if you trust it."
+        )
+    return problem.replace(**{key: function_at(path, folders) for key, path in named.items()})
+
+
+def _paths(section: Section, prefix: str) -> Iterator[tuple[str, str]]:
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if isinstance(value, Section):
+            yield from _paths(value, f"{prefix}{name}.")
+        elif isinstance(value, str) and PATH.fullmatch(value):
+            yield f"{prefix}{name}", value
+
+
+@contextmanager
+def _searched_too(folders: Sequence[Path]) -> Iterator[None]:
+    """At the end of the search path: a module here must not take the place of an installed one."""
+    before = list(sys.path)
+    sys.path.extend(str(folder) for folder in folders if str(folder) not in before)
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _first_line(failure: BaseException) -> str:
+    return (str(failure).splitlines() or ["without a message"])[0]

@@ -1,0 +1,151 @@
+"""Three hundred generated bad problem files and options of all settings: one sentence each, soon, and no nonsense accepted."""
+
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import tomli_w
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from dimfree.cli.commands import app
+from dimfree.problem import Problem
+from dimfree.registry import settings as all_settings
+
+runner = CliRunner()
+_SECONDS = 10.0  # of CPU time, compilation included: two thousand times what a bad file takes
+NOT_NUMBERS = st.one_of(
+    st.booleans(), st.text(max_size=8), st.just({}), st.just([[1.0], []]), st.just(float("nan")), st.just(float("inf"))
+)
+BAD_NUMBERS = st.one_of(
+    st.just(0), st.just(-1), st.floats(max_value=-1e-300, allow_nan=False), st.just(-(10**30)), NOT_NUMBERS
+)
+WORDS = st.text(alphabet="abcxyz-_:. ", min_size=1, max_size=12)
+
+
+def tables() -> dict[str, dict[str, object]]:
+    """The defaults of every kind of data."""
+    kinds = [kind for one in all_settings() for kind in one.kinds("data")]
+    return {kind: Problem(data={"kind": kind}).model_dump(mode="json") for kind in kinds}
+
+
+def number_keys(kind: str) -> list[tuple[str, str]]:
+    """Keys that must be positive numbers: all that are so by default."""
+    found = []
+    for section, table in TABLES[kind].items():
+        if isinstance(table, dict):
+            found += [
+                (section, key)
+                for key, value in table.items()
+                if type(value) in (int, float) and (section, key) not in FREE
+            ]
+    return found
+
+
+FREE = {  # where zero, or a negative number, makes sense
+    ("run", "seed"),
+    ("data", "noise"),
+    ("data", "second_layer"),
+    ("data", "contrast"),
+    ("data", "threshold"),
+    ("network", "bias_start"),
+    ("network", "second_layer_start"),
+    ("training", "weight_decay"),
+    ("training", "second_layer_decay"),
+    ("training", "second_layer_rate"),
+    ("training", "temperature"),
+    ("training", "persistence"),
+    ("start", "overlap"),
+    ("start", "scale"),
+    ("start", "variance"),
+    ("data", "variance"),
+    ("data", "scale"),
+    ("data", "middle_fraction"),
+}
+TABLES = tables()
+KINDS = st.sampled_from(sorted(TABLES))
+
+
+@st.composite
+def bad_files(draw: st.DrawFn) -> str:
+    """A file of some kind with one thing wrong in it."""
+    kind = draw(KINDS)
+    table: dict[str, object] = {"data": {"kind": kind}}
+    match draw(st.sampled_from(["number", "not a number", "key", "section", "kind", "text"])):
+        case "number":
+            section, key = draw(st.sampled_from(number_keys(kind)))
+            table.setdefault(section, {})[key] = draw(BAD_NUMBERS)
+        case "not a number":
+            section, key = draw(st.sampled_from([*number_keys(kind), *FREE & {*numbers_of(kind)}]))
+            table.setdefault(section, {})[key] = draw(NOT_NUMBERS)
+        case "key":
+            section = draw(st.sampled_from([name for name, value in TABLES[kind].items() if isinstance(value, dict)]))
+            table.setdefault(section, {})[draw(WORDS) + "q"] = draw(st.integers())
+        case "section":
+            table[draw(WORDS) + "q"] = {}
+        case "kind":
+            table[draw(st.sampled_from(["data", "training", "start"]))] = {"kind": draw(WORDS) + "q"}
+        case _:
+            return tomli_w.dumps(table) + draw(
+                st.sampled_from(["[", "x =", "= 3", "[data]\nkind='teacher'\n", "\x00", "é = 'ü"])
+            )
+    return tomli_w.dumps(table)
+
+
+def numbers_of(kind: str) -> list[tuple[str, str]]:
+    return [
+        (section, key)
+        for section, table in TABLES[kind].items()
+        if isinstance(table, dict)
+        for key, value in table.items()
+        if type(value) in (int, float)
+    ]
+
+
+OPTIONS = st.one_of(
+    st.tuples(st.just("--set"), WORDS),
+    st.tuples(
+        st.just("--set"), st.sampled_from(["run.until=", "dimension=x", "run.replicas=-3", "data.kind=", "=", "a=b=c"])
+    ),
+    st.tuples(st.just("--seed"), st.sampled_from(["-1", "x", "1.5", str(2**64)])),
+    st.tuples(st.just("--only"), WORDS.map(lambda word: word + "q")),
+    st.tuples(st.just("--replicas"), st.sampled_from(["0", "-2", "x", "chain=", "=3", "chain=x"])),
+    st.tuples(st.just("--budget"), st.sampled_from(["0", "-3", "nan", "x"])),
+    st.tuples(st.just("--nonsense"), st.just("1")),
+)
+
+
+def answered(arguments: list[str]) -> None:
+    """A wrong usage in words, without a traceback."""
+    began = time.process_time()
+    result = runner.invoke(app, arguments)
+    spent = time.process_time() - began
+    assert isinstance(result.exception, SystemExit), (arguments, result.exception)
+    assert result.exit_code in (1, 2, 3), (arguments, result.output)
+    assert "Traceback" not in result.output
+    assert result.stderr.strip(), arguments
+    if result.stderr.startswith("dimfree: "):
+        assert len(result.stderr.strip().splitlines()) == 1, result.stderr
+    assert spent < _SECONDS, (arguments, spent)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@given(bad_files())
+def test_bad_files_are_answered(text):
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "problem.toml"
+        file.write_text(text, encoding="utf-8")
+        answered(["show", str(file)])
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@given(OPTIONS)
+def test_bad_options_are_answered(option):
+    with TemporaryDirectory() as folder:
+        answered(["compare", *option, "--out", str(Path(folder) / "out")])
+
+
+def test_every_kind_has_keys_to_get_wrong():
+    for kind in TABLES:
+        assert len(number_keys(kind)) >= 4, kind
