@@ -14,7 +14,8 @@ if "jax" in sys.modules:
 
 if TYPE_CHECKING:
     from dimfree.comparison.compare import compare
-    from dimfree.comparison.comparison import Comparison
+    from dimfree.comparison.comparison import Comparison, opened
+    from dimfree.comparison.comparison import opened as open
     from dimfree.comparison.run import simulate, solve
     from dimfree.dataset.dmft.description import DMFT
     from dimfree.dataset.problem import (
@@ -81,7 +82,10 @@ if TYPE_CHECKING:
 # Where each public name lives: imported on first use, so that `import dimfree` and `dimfree --help` stay fast.
 _HOMES = {
     "dimfree.comparison.compare": ("compare",),
-    "dimfree.comparison.comparison": ("Comparison",),
+    "dimfree.comparison.comparison": (
+        "Comparison",
+        "opened",
+    ),
     "dimfree.comparison.run": (
         "simulate",
         "solve",
@@ -194,10 +198,11 @@ __all__ = ["__version__", *_HOME]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
+    name = "opened" if name == "open" else name  # not in __all__, where it would take the place of Python's own
     if name not in _HOME:
         raise AttributeError(f"module 'dimfree' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "open"])

@@ -4,6 +4,8 @@ It stands to the left of the settings, whose figures use it, and knows none of t
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -99,16 +101,31 @@ def told(title: str, data: "xr.Dataset") -> str:
     return title + (f", mean of {replicas}" if data.attrs["real"] else "") + band
 
 
-def save_drawing(draw: "Callable[[Figure], None]", path: Path) -> None:
-    """Draw into an empty figure with constrained layout and write it, complete or not at all."""
+def drawing(draw: "Callable[[Figure], None]", path: "str | Path | None" = None) -> "Figure":
+    """A figure with constrained layout that `draw` fills; written to a file, complete or not at all, if one is named."""
     import matplotlib
-    from matplotlib.figure import Figure
 
     with matplotlib.rc_context(style()):
-        figure = Figure(layout="constrained")
+        figure = _shown_inline()(layout="constrained")
         draw(figure)
-        with replacing(path) as temporary:
-            figure.savefig(temporary, dpi=160)
+        if path is not None:
+            with replacing(Path(path)) as temporary:
+                figure.savefig(temporary, dpi=160)
+    return figure
+
+
+@lru_cache(maxsize=1)
+def _shown_inline() -> "type[Figure]":
+    """Figures that notebooks show, whatever their backend."""
+    from matplotlib.figure import Figure
+
+    class Shown(Figure):
+        def _repr_png_(self) -> bytes:
+            drawn = BytesIO()
+            self.savefig(drawn, format="png", dpi=110)
+            return drawn.getvalue()
+
+    return Shown
 
 
 def style() -> Any:  # matplotlib's literal type of the keys is longer than this file

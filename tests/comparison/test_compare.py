@@ -1,9 +1,11 @@
 import json
+from html import escape
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 import dimfree as df
 from dimfree.comparison import budget
@@ -179,9 +181,63 @@ def test_a_start_as_vectors_is_drawn_for_whoever_needs_it(monkeypatch):
 
 
 def test_figure_is_written(comparison, tmp_path):
-    path = comparison.plot(tmp_path / "figure.png")
+    path = tmp_path / "figure.png"
+    figure = comparison.plot(path)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert path.stat().st_size > 20_000
+    assert figure._repr_png_().startswith(b"\x89PNG"), "what a notebook shows"
+
+
+def test_an_observable_into_axes_of_ones_own(comparison):
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    assert comparison.plot(axes=figure.subplots(), observable="M") is figure
+    assert len(figure.axes[0].lines) > 4
+    comparison.plot(axes=figure.axes[0])
+    assert figure.axes[0].get_ylabel().startswith("population risk")
+
+
+def test_short_text_and_html(comparison):
+    assert repr(comparison).startswith("<Comparison of sgd, chain, ode")
+    assert len(repr(comparison)) < 200
+    page = comparison._repr_html_()
+    assert all(f">{name}<" in page for name in comparison.names)
+    assert "data:image/png;base64," in page
+    assert escape(comparison.verdict()) in page
+
+
+def test_a_tidy_table(comparison):
+    table = comparison.to_dataframe()
+    assert [*table.columns] == ["description", "time", "replica", "observable", "entry", "value"]
+    chosen = table.query("description == 'chain' and observable == 'M' and entry == '1,0' and replica == 2")
+    np.testing.assert_array_equal(chosen["value"], comparison.accounts["chain"]["M"].values[:, 2, 1, 0])
+    risks = comparison.to_dataframe(["risk"])
+    assert {*risks["observable"]} == {"risk"}
+    with pytest.raises(df.ProblemError, match=r"no account has an observable 'risc'; did you mean 'risk'\?"):
+        comparison.to_dataframe(["risc"])
+
+
+def test_common_times_over_rates_and_widths():
+    """Runs with other steps have the same saved times, and SGD is looked at after the nearest step."""
+    times = (0.1, 0.25, 0.7)
+    runs = [
+        df.solve(SMALL.replace(run=df.Run(times=times), **{"training.learning_rate": rate, "network.width": 2}), "ode")
+        for rate in (0.3, 0.7)
+    ]
+    stacked = xr.concat(runs, "rate")
+    assert stacked["time"].values.tolist() == [0.0, *times]
+    run = df.Run(times=[1, 2])
+    assert (run.until, run.times) == (2.0, (1.0, 2.0))
+    for wrong in ({"times": []}, {"times": [2.0, 1.0]}, {"times": [1.0], "until": 3.0}, {"times": [-1.0]}):
+        with pytest.raises(df.ProblemError):
+            df.Run(**wrong)
+
+
+def test_progress_can_be_asked_for(capsys):
+    df.solve(SMALL, "ode", until=0.5, progress=True)
+    shown = capsys.readouterr()
+    assert shown.out == ""
 
 
 def test_weights_file_start(tmp_path):

@@ -76,7 +76,6 @@ two_gaussians = st.fixed_dictionaries(
 )
 run = st.fixed_dictionaries(
     {
-        "until": positive,
         "replicas": st.integers(1, 10**6),
         "seed": st.integers(0, 2**31),
         "points": st.integers(2, 100),
@@ -125,8 +124,10 @@ def problem_tables(draw: st.DrawFn) -> dict[str, Any]:
     learns, rule = draw(learning), draw(training)
     rule["spherical"] &= "first-layer" in learns.get("trained", ["first-layer"])
     P = np.array(data["overlap"]) if isinstance(data.get("overlap"), list) else np.eye(units)
+    dimension = draw(st.integers(width + units + 1, 10**9))
+    one_step = rule["learning_rate"] / (width * dimension)
     return {
-        "dimension": draw(st.integers(width + units + 1, 10**9)),
+        "dimension": dimension,
         "data": data,
         "network": {
             "width": width,
@@ -137,5 +138,5 @@ def problem_tables(draw: st.DrawFn) -> dict[str, Any]:
         },
         "training": rule,
         "start": draw(start(width, P, "signal" not in data)),
-        "run": draw(run),
+        "run": {"until": max(draw(positive), 1.001 * one_step), **draw(run)},
     }

@@ -42,6 +42,7 @@ CHANGES = {
     "run.points": 10,
     "run.spacing": "linear",
     "run.starts": 4,
+    "run.times": [1.0, 500.0],
 }
 
 

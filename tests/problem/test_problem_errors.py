@@ -17,7 +17,7 @@ SENTENCES = {
     "dimensoin = 3": "the problem has no key 'dimensoin'; did you mean 'dimension'?",
     "[network]\nwidht = 3": "[network] has no key 'widht'; did you mean 'width'?",
     "[trainin]\nbatch = 3": "the problem has no key 'trainin'; did you mean 'training'?",
-    "[run]\nxyz = 3": "[run] has no key 'xyz'; choose from: until, replicas, seed, points, spacing, starts.",
+    "[run]\nxyz = 3": "[run] has no key 'xyz'; choose from: until, replicas, seed, points, spacing, times, starts.",
     '[start]\nfile = "w.npz"': "[start] has no key 'file'; choose from: kind, scale.",
     # wrong types, signs, numbers that are none
     '[network]\nwidth = "wide"': "[network] got width = 'wide': input should be a valid integer",

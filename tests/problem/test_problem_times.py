@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dimfree as df
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Problem, Run
 
@@ -43,14 +44,28 @@ def test_spacings():
     assert log[1] == pytest.approx(2e-4 * log[-1])
 
 
-def test_until_is_rounded_to_a_whole_step_and_at_least_one():
+def test_until_is_rounded_to_a_whole_step():
     problem = Problem(run=Run(until=1.0, points=10), training=OnePass(learning_rate=3.0), network=TwoLayer(width=7))
     assert abs(problem.times[-1] - 1.0) <= problem.time_step / 2
-    short = problem.replace(**{"run.until": 1e-9})
-    np.testing.assert_array_equal(short.times, [0, short.time_step])
 
 
 def test_time_step():
     problem = Problem(dimension=20, network=TwoLayer(width=5), training=OnePass(learning_rate=2.0))
     assert problem.time_step == pytest.approx(0.02)
     assert problem.steps(1.0) == 50
+
+
+@pytest.mark.parametrize(
+    ("problem", "step"),
+    [
+        (df.Problem(), "0.0005 (steps * learning_rate / (width * dimension))"),
+        (df.DataSetProblem(), "0.2 (steps * learning_rate)"),
+    ],
+    ids=["one-pass", "data-set"],
+)
+def test_a_run_shorter_than_a_step_is_an_error_that_names_the_step(problem, step):
+    """It used to be raised to one step without a word."""
+    with pytest.raises(df.ProblemError) as told:
+        problem.replace(**{"run.until": 0.7 * problem.time_step})
+    assert f"ends before the first step, which takes a time of {step}; raise run.until" in str(told.value)
+    np.testing.assert_array_equal(problem.replace(**{"run.until": problem.time_step}).times, [0, problem.time_step])

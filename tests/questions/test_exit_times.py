@@ -74,7 +74,8 @@ def test_summary_data_and_figure(found, tmp_path):
     data = json.loads(json.dumps(found.to_dict()))
     assert data["accounts"]["chain"]["starts"] == 150
     assert data["accounts"]["quenched"]["mean"] == found.account("quenched").mean
-    figure, file = found.plot(tmp_path / "exits.png"), found.save(tmp_path / "exits.nc")
+    figure, file = tmp_path / "exits.png", found.save(tmp_path / "exits.nc")
+    found.plot(figure)
     assert figure.read_bytes().startswith(b"\x89PNG")
     tree = load(file)
     np.testing.assert_array_equal(tree["chain"]["exit_time"], found.account("chain").times)

@@ -61,7 +61,8 @@ def test_a_run_that_never_leaves_the_theory_needs_no_constant(comparison):
 def test_the_figure_says_that_it_is_fitted(comparison, tmp_path):
     fitted = bound(comparison)
     assert fitted.label == f"fitted C = {fitted.C:.3g}, an upper bound, not a prediction"
-    assert fitted.plot(tmp_path / "bound.png").read_bytes().startswith(b"\x89PNG")
+    fitted.plot(tmp_path / "bound.png")
+    assert (tmp_path / "bound.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_what_is_missing_is_said(comparison):

@@ -38,7 +38,8 @@ def test_a_point_of_every_region_is_drawn(kappa, delta, label, tmp_path):
     point = problem(d, round(d**kappa), d ** (-delta))
     assert classify_exponents(*(round(x, 6) for x in exponents(point))) == label
     assert label in _REGIONS
-    path = regime(point).plot(tmp_path / "regimes.png")
+    path = tmp_path / "regimes.png"
+    regime(point).plot(path)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert [one.name for one in tmp_path.iterdir()] == ["regimes.png"]
 

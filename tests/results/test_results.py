@@ -134,12 +134,21 @@ def test_the_digest_is_that_of_the_content_of_files(tmp_path):
 
 
 def test_a_file_gives_its_comparison_back(comparison, tmp_path):
-    from dimfree.comparison.comparison import opened
-
-    again = opened(comparison.save(tmp_path / "results.nc"))
+    again = df.open(comparison.save(tmp_path / "results.nc"))
     assert again.problem == comparison.problem
     assert again.verdict() == comparison.verdict()
-    assert again.plot_observable("M", tmp_path / "M.png").stat().st_size > 10_000
+    again.plot(tmp_path / "M.png", observable="M")
+    assert (tmp_path / "M.png").stat().st_size > 10_000
     with pytest.raises(df.ProblemError, match=r"no account has an observable 'risc'; did you mean 'risk'\?"):
-        again.plot_observable("risc", tmp_path / "no.png")
+        again.plot(tmp_path / "no.png", observable="risc")
     assert not (tmp_path / "no.png").exists()
+
+
+def test_a_function_written_in_place_is_asked_for(tmp_path):
+    problem = df.Problem(dimension=30, network=df.TwoLayer(width=1, activation=lambda x: x / (1 + x**2)))
+    saved = df.compare(problem, until=0.2, only=["ode"]).save(tmp_path / "results.nc")
+    with pytest.raises(
+        df.OutputError, match=r"cannot be read again: .* Give it, as in df.open\(path, problem=problem\)"
+    ):
+        df.open(saved)
+    assert df.open(saved, problem=problem).names == ("ode",)

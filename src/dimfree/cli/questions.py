@@ -38,10 +38,9 @@ def _register(question: "Question[Problem]") -> None:
         files = {}
         if out:
             with together():
-                files = {
-                    "figure": answer.plot(out / f"{question.name}.png"),
-                    "results": answer.save(out / f"{question.name}.nc"),
-                }
+                files = {"figure": out / f"{question.name}.png", "results": out / f"{question.name}.nc"}
+                answer.plot(files["figure"])
+                answer.save(files["results"])
         if as_json:
             typer.echo(json.dumps(answer.to_dict() | {kind: str(path) for kind, path in files.items()}, indent=2))
             return

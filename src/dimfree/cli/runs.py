@@ -43,7 +43,8 @@ def compare(
     with progress(quiet or as_json) as watch:
         comparison = run(problem, only=only, budget=budget, replicas=each or None, watch=watch)
     with together():
-        results, figure = comparison.save(out / "comparison.nc"), comparison.plot(out / "comparison.png")
+        results, figure = comparison.save(out / "comparison.nc"), out / "comparison.png"
+        comparison.plot(figure)
     if as_json:
         typer.echo(json.dumps(comparison.to_dict() | {"results": str(results), "figure": str(figure)}, indent=2))
     else:
@@ -114,7 +115,8 @@ def _run_one(problem: "Problem", by: str, out: Path, as_json: bool, quiet: bool)
     with together():
         written = {"results": str(found.save(out / f"{title}.nc"))}
         if "time" in data.dims:
-            written["figure"] = str(found.plot(out / f"{title}.png"))
+            written["figure"] = str(out / f"{title}.png")
+            found.plot(written["figure"])
     if as_json:
         typer.echo(json.dumps({"description": data.attrs["description"], **_numbers(data), **written}, indent=2))
         return
@@ -153,7 +155,8 @@ def plot(
 
     found = opened(file)
     path = out or file.with_suffix(".png")
-    typer.echo(str(found.plot(path) if observable is None else found.plot_observable(observable, path)))
+    found.plot(path, observable=observable)
+    typer.echo(str(path))
 
 
 @app.command()

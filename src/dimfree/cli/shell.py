@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from dimfree.errors import OutputError
+from dimfree.progress import Watcher, bars
 
 if TYPE_CHECKING:
     from dimfree.problem import Problem
@@ -74,36 +75,9 @@ def _check_platform() -> None:
 
 
 @contextmanager
-def progress(silent: bool) -> Iterator[Any]:
+def progress(silent: bool) -> Iterator[Watcher]:
     """A bar per description with the time left, on a terminal only."""
-    if silent or not sys.stderr.isatty():
-        yield lambda title, done: None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description:<14}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, Any] = {}
-
-        def watch(title: str, done: float) -> None:
-            if title not in tasks:
-                tasks[title] = bars.add_task(title, total=1.0)
-            bars.update(tasks[title], completed=done)
-
+    with bars(not silent and sys.stderr.isatty()) as watch:
         yield watch
 
 

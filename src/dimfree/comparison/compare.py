@@ -1,6 +1,7 @@
 """Putting accounts side by side: one shared start, every description that holds and fits, one verdict."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from math import inf
 from pathlib import Path
 
@@ -8,10 +9,11 @@ import xarray as xr
 
 from dimfree.comparison.budget import LeftOut, plan
 from dimfree.comparison.comparison import Comparison
-from dimfree.comparison.run import Watcher, own_key, settled, starts_of
+from dimfree.comparison.run import own_key, settled, starts_of
 from dimfree.description import AnyDescription, Description
 from dimfree.errors import DivergenceError, ProblemError, RefusalError, suggest
 from dimfree.problem import Problem
+from dimfree.progress import Watcher, bars, nobody
 from dimfree.registry import candidates, description
 from dimfree.results.record import record_starts
 
@@ -24,14 +26,16 @@ def compare(
     seed: int | None = None,
     only: Iterable[str | AnyDescription] | None = None,
     budget: float | None = 120.0,
-    watch: Watcher = lambda title, done: None,
+    progress: bool = False,
+    watch: Watcher = nobody,
 ) -> Comparison:
     """Run every description that does not refuse and fits into `budget` seconds, on shared starts.
 
     Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `until`, `replicas` and `seed`
     instead of the problem's, where `replicas` may also name single descriptions, {"NAME": 400}; `only`, the descriptions to
     run, as names or as objects, which may be two of one kind with different labels; `budget`, the CPU seconds that all of them
-    may take together (None: without limit); `watch`, called with a title and the share of its work done.
+    may take together (None: without limit); `progress`, whether to show it; `watch`, called with a title and the share of
+    its work done.
 
         comparison = df.compare(df.Problem(dimension=200), until=5.0, replicas=4)
         print(comparison.summary())
@@ -46,25 +50,29 @@ def compare(
                 f"replicas got {title!r}, which does not run; {suggest(title, (one.title for one in wanted))}"
             )
     planned = plan(problem, wanted, _limit(budget))
-    results, left_out = dict[str, xr.Dataset](), list(planned.left_out)
-    starts = starts_of(problem, planned.chosen)
-    for one in planned.chosen:
-        own = problem.replace(**{"run.replicas": each[one.title]}) if one.title in each else problem
-        try:
-            results[one.title] = record_starts(
-                own,
-                one,
-                starts,
-                own_key(problem, one.title),
-                lambda done, title=one.title: watch(title, done),  # type: ignore[misc]
-            )
-        except DivergenceError as failure:
-            left_out.append(LeftOut(one.title, str(failure)))
+    with bars(progress) as shown:
+        results, failed = _recorded(problem, planned.chosen, each, shown if progress else watch)
+    left_out = (*planned.left_out, *failed)
     if not results:
         raise _nothing_ran(left_out, planned.chosen)
     tree = xr.DataTree.from_dict(results)
     tree.attrs.update({"problem": next(iter(results.values())).attrs["problem"], "digest": problem.digest})
-    return Comparison(problem, tree, tuple(left_out))
+    return Comparison(problem, tree, left_out)
+
+
+def _recorded(
+    problem: Problem, chosen: tuple[AnyDescription, ...], each: Mapping[str, int], watch: Watcher
+) -> tuple[dict[str, xr.Dataset], list[LeftOut]]:
+    """What ran to its end, and what blew up."""
+    results, failed, starts = dict[str, xr.Dataset](), list[LeftOut](), starts_of(problem, chosen)
+    for one in chosen:
+        own = problem.replace(**{"run.replicas": each[one.title]}) if one.title in each else problem
+        told = partial(watch, one.title)
+        try:
+            results[one.title] = record_starts(own, one, starts, own_key(problem, one.title), told)
+        except DivergenceError as failure:
+            failed.append(LeftOut(one.title, str(failure)))
+    return results, failed
 
 
 def _limit(budget: float | None) -> float:
@@ -102,7 +110,7 @@ def _checked(one: AnyDescription) -> AnyDescription:
     raise ProblemError(f"only got {name}, which is not a description; give {instead}.")
 
 
-def _nothing_ran(left_out: list[LeftOut], tried: tuple[AnyDescription, ...]) -> Exception:
+def _nothing_ran(left_out: tuple[LeftOut, ...], tried: tuple[AnyDescription, ...]) -> Exception:
     reasons = " ".join(f"{left.name}: {left.reason}" for left in left_out)
     if tried:
         return DivergenceError(f"every description failed. {reasons}")

@@ -1,25 +1,34 @@
 """All accounts of one problem side by side: distances, verdict, table, figure, file."""
 
 import io
+from collections.abc import Iterable
 from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xarray as xr
 from rich.console import Console
 from rich.table import Table
 
 from dimfree.comparison.budget import LeftOut
-from dimfree.comparison.figure import draw_observable
+from dimfree.comparison.figure import draw_observable, observable_figure
 from dimfree.comparison.judgement import Judgement, judge
+from dimfree.comparison.notebook import frame, page
 from dimfree.comparison.words import BEST_FIRST, grade, sentence
-from dimfree.drawing import save_drawing
+from dimfree.drawing import drawing
 from dimfree.errors import DimfreeError, OutputError
 from dimfree.problem import Problem
 from dimfree.problem.toml import read
 from dimfree.registry import setting_of
 from dimfree.results.dataset import warnings_of
 from dimfree.results.store import load, save
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_HEADINGS = ("description", "final risk", "σ from SGD", "% from SGD", "worst % at t", "CPU s", "verdict")
 
 
 class Comparison(NamedTuple):
@@ -79,18 +88,32 @@ class Comparison(NamedTuple):
     def _until(self) -> float:
         return float(next(iter(self.accounts.values()))["time"].values[-1])
 
+    def __repr__(self) -> str:
+        """In one line."""
+        return (
+            f"<Comparison of {', '.join(self.names)} until t = {self._until:.3g}; print(_.summary()) for the verdict>"
+        )
+
+    def _repr_html_(self) -> str:
+        return page(_HEADINGS, self._rows(), [*self.remarks(), self.verdict()], self.plot())
+
     def __rich__(self) -> Table:
         """The summary table."""
         table = Table(title="What SGD does, and what its limits say", title_justify="left")
-        for heading in ("description", "final risk", "σ from SGD", "% from SGD", "worst % at t", "CPU s", "verdict"):
+        for heading in _HEADINGS:
             table.add_column(heading, justify="left" if heading in ("description", "verdict") else "right")
-        said = self.verdicts()
+        for row in self._rows():
+            table.add_row(*row)
+        return table
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        rows, said = list[tuple[str, ...]](), self.verdicts()
         for name, d in self.judgements().items():
             error = f" ± {d.final_error:.1g}" if d.final_error else ""
             off = ("", "", "") if name == self.reference or not self.reference else _deviation(d)
             cpu = f"{self.tree[name].attrs['cpu_seconds']:.1f}"
-            table.add_row(name, f"{d.final_risk:.4g}{error}", *off, cpu, said.get(name, "the reference"))
-        return table
+            rows.append((name, f"{d.final_risk:.4g}{error}", *off, cpu, said.get(name, "the reference")))
+        return rows
 
     def remarks(self) -> list[str]:
         """What one must know to read the table: who was left out, what is to be distrusted, what the error bars are of."""
@@ -109,7 +132,7 @@ class Comparison(NamedTuple):
 
     def summary(self) -> str:
         """The table, what was left out, what is to be distrusted, and the verdict, as text."""
-        console = Console(file=io.StringIO(), width=120)
+        console = Console(file=io.StringIO(), width=120, force_jupyter=False)
         console.print(self)
         for line in (*self.remarks(), self.verdict()):
             console.print(line, soft_wrap=True, highlight=False)
@@ -136,15 +159,27 @@ class Comparison(NamedTuple):
             "verdict": self.verdict(),
         }
 
-    def plot(self, path: str | Path) -> Path:
-        """Draw the figure of the problem's setting into a file."""
-        save_drawing(lambda figure: setting_of(self.problem).draw(figure, self.problem, self.accounts), Path(path))
-        return Path(path)
+    def plot(
+        self, path: str | Path | None = None, *, observable: str | None = None, axes: "Axes | None" = None
+    ) -> "Figure":
+        """The figure of the problem's setting, or one observable of every account that has it.
 
-    def plot_observable(self, name: str, path: str | Path) -> Path:
-        """Draw one observable of every account that has it into a file."""
-        save_drawing(lambda figure: draw_observable(figure, self.accounts, name), Path(path))
-        return Path(path)
+        It is written to a file if `path` names one; with `axes` an observable (left out, the risk) is drawn into these.
+        """
+        if axes is not None:
+            draw_observable(axes, self.accounts, observable or "risk")
+            figure: Figure = axes.get_figure(root=True)  # type: ignore[assignment]
+            return figure
+        if observable is not None:
+            return drawing(lambda figure: observable_figure(figure, self.accounts, observable), path)
+        return drawing(lambda figure: setting_of(self.problem).draw(figure, self.problem, self.accounts), path)
+
+    def to_dataframe(self, observables: Iterable[str] | None = None) -> "pd.DataFrame":
+        """Every number in a row of its own, with description, time, replica, observable and entry beside it.
+
+        Left out, `observables` are all but those of two times.
+        """
+        return frame(self.accounts, observables)
 
     def save(self, path: str | Path) -> Path:
         """Write everything to one netCDF file."""
@@ -159,16 +194,23 @@ def alone(problem: Problem, data: xr.Dataset) -> Comparison:
     return Comparison(problem, tree, ())
 
 
-def opened(path: str | Path) -> Comparison:
-    """The comparison that was saved in a file, its problem included."""
+def opened(path: str | Path, problem: Problem | None = None) -> Comparison:
+    """The comparison that was saved in a file, its problem included.
+
+    A function that was written in place (a lambda) cannot be read again from its name: `problem` is then to be given.
+
+        df.open("comparison.nc").plot()
+    """
     tree = load(path)
     if "problem" not in tree.attrs or not tree.children:
         raise OutputError(f"{str(path)!r} holds no comparison; give a file that `dimfree compare` wrote.")
     try:
-        problem = read(tree.attrs["problem"], str(path))  # nothing that it names is imported before it is run
+        # nothing that it names is imported before it is run
+        return Comparison(problem or read(tree.attrs["problem"], str(path)), tree, ())
     except DimfreeError as failure:
-        raise OutputError(f"the problem in {str(path)!r} cannot be read again: {failure}") from None
-    return Comparison(problem, tree, ())
+        raise OutputError(
+            f"the problem in {str(path)!r} cannot be read again: {failure} Give it, as in df.open(path, problem=problem)."
+        ) from None
 
 
 def _deviation(d: Judgement) -> tuple[str, str, str]:

@@ -10,19 +10,25 @@ from dimfree.drawing import draw_account, looks, told
 from dimfree.errors import ProblemError, suggest
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _MOST_CURVES = 16  # of one account
 
 
-def draw_observable(figure: "Figure", accounts: Mapping[str, xr.Dataset], name: str) -> None:
+def observable_figure(figure: "Figure", accounts: Mapping[str, xr.Dataset], name: str) -> None:
+    """One observable alone."""
+    figure.set_size_inches(6.4, 4.3)
+    draw_observable(figure.subplots(), accounts, name)
+
+
+def draw_observable(axes: "Axes", accounts: Mapping[str, xr.Dataset], name: str) -> None:
     """Every entry of an observable against time, one colour per account."""
     having = {title: data for title, data in accounts.items() if name in data}
     if not having:
         known = dict.fromkeys(str(one) for data in accounts.values() for one in data.data_vars)
         raise ProblemError(f"no account has an observable {name!r}; {suggest(name, known)}")
-    figure.set_size_inches(6.4, 4.3)
-    axes, shown = figure.subplots(), looks(accounts)
+    shown = looks(accounts)
     for title, data in having.items():
         variable = data[name]
         others = [range(variable.sizes[dim]) for dim in variable.dims[2:]]

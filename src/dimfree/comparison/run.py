@@ -1,6 +1,5 @@
 """The verbs for one account: solve a theory, simulate the real thing, and get a labelled dataset."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -11,10 +10,9 @@ import xarray as xr
 from dimfree.description import AnyDescription, Stationary
 from dimfree.errors import ProblemError
 from dimfree.problem import Problem, load
+from dimfree.progress import Watcher, bars, nobody
 from dimfree.registry import description, setting_of
 from dimfree.results.record import record_end, record_starts, shared_start
-
-Watcher = Callable[[str, float], None]  # is told which description has done which share of its work
 
 
 def settled(problem: Problem | str | Path | None, changes: dict[str, Any]) -> Problem:
@@ -48,13 +46,14 @@ def solve(
     *,
     until: float | None = None,
     seed: int | None = None,
-    watch: Watcher = lambda title, done: None,
+    progress: bool = False,
+    watch: Watcher = nobody,
 ) -> xr.Dataset:
     """Solve one limit theory.
 
     Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `by`, the theory as a name or an
-    object (left out, that of the problem's setting); `until` and `seed` instead of the problem's; `watch`, called with the
-    title and the share of the work done.
+    object (left out, that of the problem's setting); `until` and `seed` instead of the problem's; `progress`, whether to show it;
+    `watch`, called with the title and the share of the work done.
 
     Returns the observables as an xarray.Dataset over (time, replica, ...), with provenance in its attrs; a theory of the end of
     training alone has no time.
@@ -62,7 +61,8 @@ def solve(
         risk = df.solve(df.Problem(dimension=200), until=5.0)["risk"]
     """
     chosen = settled(problem, {"run.until": until, "run.seed": seed})
-    return run_one(chosen, by or setting_of(chosen).theory, watch)
+    with bars(progress) as shown:
+        return run_one(chosen, by or setting_of(chosen).theory, shown if progress else watch)
 
 
 def simulate(
@@ -72,7 +72,8 @@ def simulate(
     until: float | None = None,
     replicas: int | None = None,
     seed: int | None = None,
-    watch: Watcher = lambda title, done: None,
+    progress: bool = False,
+    watch: Watcher = nobody,
 ) -> xr.Dataset:
     """Run real SGD.
 
@@ -82,7 +83,8 @@ def simulate(
         risk = df.simulate(df.Problem(dimension=200), until=5.0, replicas=4)["risk"].mean("replica")
     """
     chosen = settled(problem, {"run.until": until, "run.replicas": replicas, "run.seed": seed})
-    return run_one(chosen, by or setting_of(chosen).simulation, watch)
+    with bars(progress) as shown:
+        return run_one(chosen, by or setting_of(chosen).simulation, shown if progress else watch)
 
 
 def run_one(problem: Problem, by: str | AnyDescription, watch: Watcher) -> xr.Dataset:

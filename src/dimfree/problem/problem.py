@@ -84,7 +84,13 @@ class Problem(Section):
 
     @property
     def times(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """The saved times, from 0 to `run.until`, each a whole number of steps."""
+        """The saved times, from 0 to `run.until`, each a whole number of steps.
+
+        Times that were asked for are kept as they are, so that runs with other steps have the same ones; SGD is looked at after
+        the whole number of steps that is nearest.
+        """
+        if self.run.times is not None:
+            return np.array([0.0, *self.run.times])
         until = self.steps(self.run.until)
         if self.run.spacing == "linear":
             wished = np.linspace(0, until, self.run.points)

@@ -1,6 +1,7 @@
 """How long, how often and with which seed."""
 
-from typing import ClassVar, Literal
+from itertools import pairwise
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
@@ -16,7 +17,29 @@ class Run(Section):
     seed: int = Field(default=0, ge=0, lt=2**63)
     points: int = Field(default=80, ge=2, le=100_000)
     spacing: Literal["log", "linear"] = "log"
+    times: tuple[PositiveFloat, ...] | None = None  # instead of points and spacing; 0 is always saved too
     starts: PositiveInt = 1  # how many starts the replicas are shared out to
+
+    @classmethod
+    def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """A run ends with the last of its times."""
+        match values.get("times"):
+            case [*_, int() | float() as last]:
+                return {"until": last, **values}
+            case _:
+                return values
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Run":
+        if self.times is None:
+            return self
+        if not self.times or any(late <= early for early, late in pairwise(self.times)):
+            raise ValueError("times must increase strictly, and there must be one at least.")
+        if self.until != self.times[-1]:
+            raise ValueError(
+                f"until = {self.until:g} is not the last of times, {self.times[-1]:g}; leave one of them out."
+            )
+        return self
 
     @model_validator(mode="after")
     def _shared_out(self) -> "Run":

@@ -12,7 +12,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from dimfree.drawing import save_drawing
+from dimfree.drawing import drawing
 from dimfree.problem import Problem
 from dimfree.results.dataset import origin
 from dimfree.results.store import save
@@ -53,7 +53,7 @@ class Answer(ABC, Generic[P]):
     def summary(self) -> str:
         """Everything that is said, as text; sentences are not broken into lines."""
         text = io.StringIO()
-        console = Console(file=text, width=_WIDTH, markup=False, highlight=False, emoji=False)
+        console = Console(file=text, width=_WIDTH, markup=False, highlight=False, emoji=False, force_jupyter=False)
         for part in self.said():
             console.print(part, soft_wrap=isinstance(part, str))
         return text.getvalue().rstrip("\n")
@@ -73,7 +73,6 @@ class Answer(ABC, Generic[P]):
         save(self.to_tree(), Path(path))
         return Path(path)
 
-    def plot(self, path: str | Path) -> Path:
-        """Draw the figure into a file."""
-        save_drawing(self.draw, Path(path))
-        return Path(path)
+    def plot(self, path: str | Path | None = None) -> "Figure":
+        """The figure; written to a file, if one is named."""
+        return drawing(self.draw, path)

@@ -15,12 +15,12 @@ from jaxtyping import Float
 
 from dimfree.comparison.compare import compare
 from dimfree.comparison.comparison import Comparison
-from dimfree.comparison.run import Watcher
 from dimfree.errors import ProblemError, RefusalError
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.problem import Problem
+from dimfree.progress import Watcher
 from dimfree.questions.answer import Answer
 from dimfree.questions.bounds.question import QUESTION
 

@@ -14,11 +14,11 @@ import xarray as xr
 from jaxtyping import Float
 from rich.table import Table
 
-from dimfree.comparison.run import Watcher
 from dimfree.errors import ProblemError
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import GaussianStart
+from dimfree.progress import Watcher
 from dimfree.questions.answer import Answer
 from dimfree.questions.couplings.answer import QUANTITIES, couplings
 

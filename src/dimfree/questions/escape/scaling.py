@@ -19,12 +19,12 @@ import xarray as xr
 from jaxtyping import Float
 from rich.table import Table
 
-from dimfree.comparison.run import Watcher
 from dimfree.errors import ProblemError
 from dimfree.machine import machine_factor
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.start import Start
+from dimfree.progress import Watcher
 from dimfree.questions.answer import Answer
 from dimfree.questions.escape.single import admissible_rate, beginning, predicted_time, single_exponent
 from dimfree.questions.exit_times.event import check_threshold

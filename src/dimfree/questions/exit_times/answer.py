@@ -17,7 +17,6 @@ import xarray as xr
 from rich.table import Table
 
 from dimfree.comparison.budget import LeftOut
-from dimfree.comparison.run import Watcher
 from dimfree.errors import ProblemError, RefusalError
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.machine import duration, machine_factor
@@ -28,6 +27,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.passages import draw_starts
 from dimfree.problem import Problem
+from dimfree.progress import Watcher
 from dimfree.questions.answer import Answer
 from dimfree.questions.escape.link import shared_exponent
 from dimfree.questions.exit_times.closed import closed_times

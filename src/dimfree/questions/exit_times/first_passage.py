@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dimfree.comparison.run import Watcher
 from dimfree.description import Evolution
 from dimfree.onepass.model import TeacherModel, teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.passages import advance_passage, begin_passage, scattered, stride_for
 from dimfree.onepass.start import Start
+from dimfree.progress import Watcher
 
 Times = np.ndarray[tuple[int], np.dtype[np.float64]]
 X = TypeVar("X")
