@@ -12,7 +12,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "dimfree"
 # Rooms (and root files) in the order of the arrow; a room may import from its own level or earlier ones.
 LEVELS = (
     ("_version", "errors"),
-    ("registry", "files", "machine"),
+    ("registry", "files", "machine", "progress"),
+    ("compiled",),
     ("problem",),
     ("setting",),
     ("description", "drawing"),
@@ -30,6 +31,7 @@ LEVEL = {room: number for number, rooms in enumerate(LEVELS) for room in rooms}
 SETTINGS = {"onepass", "dataset"}
 
 NUMERICAL = {
+    "compiled",
     "description",
     "functions",
     "gaussian",

@@ -112,7 +112,9 @@ def test_complex_weights(tmp_path):
 
 def test_weights_too_large_for_numbers(tmp_path):
     wild = ("--set", "dimension=30", "--set", "start.scale=1e200", "--set", "run.until=0.1", "--with", "ode")
-    assert "the ode cannot start: overlaps above 1e+06 never come back" in told("solve", *wild, "--out", str(tmp_path), code=1)
+    assert "the ode cannot start: overlaps above 1e+06 never come back" in told(
+        "solve", *wild, "--out", str(tmp_path), code=1
+    )
 
 
 @pytest.mark.parametrize(("content", "sentence"), [("{broken", "is not a reference file"), ("[]", "it holds a list")])
@@ -143,7 +145,11 @@ def in_shell(command: str, folder, **environment: str) -> "subprocess.CompletedP
     [
         ("dimfree list > /dev/full", {}, "dimfree: the output could not be written: No space left on device."),
         ("rmdir ../gone; dimfree solve", {}, "the output folder 'dimfree-results' cannot be written to"),
-        ("dimfree solve --set run.until=0.1", {"JAX_PLATFORMS": "cuda"}, "dimfree: jax cannot start with JAX_PLATFORMS = 'cuda' here"),
+        (
+            "dimfree solve --set run.until=0.1",
+            {"JAX_PLATFORMS": "cuda"},
+            "dimfree: jax cannot start with JAX_PLATFORMS = 'cuda' here",
+        ),
     ],
 )
 def test_surroundings_at_the_edge(command, environment, sentence, tmp_path):

@@ -14,9 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from dimfree.compiled import keep_programs, program, quick_program
 from dimfree.errors import DivergenceError
 from dimfree.problem import Problem
 from dimfree.setting import Variable
+
+keep_programs()  # everything that compiles comes by here
 
 
 class Model(eqx.Module):
@@ -36,9 +39,9 @@ Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 class Cost(NamedTuple):
     """What a run will take, known before it starts."""
 
-    seconds: float  # CPU seconds on a machine like the ones in benchmarks/
+    seconds: float  # CPU seconds on a machine like the ones in benchmarks/, compilation included
     steps: float  # sequential steps: of SGD, or a guess for a solver
-    memory: float  # bytes
+    memory: float  # bytes, beside those of the process itself
 
 
 class Ask(NamedTuple):
@@ -142,14 +145,20 @@ class Evolution(Description[M, S], Generic[M, S, X]):
             yield Piece(values, "time", (first + len(asked)) / count)
 
 
-@eqx.filter_jit
-def _begin(one: Evolution[M, S, X], model: M, start: S, replicas: int, key: Key[Array, ""]) -> X:
+def _begun(one: Evolution[M, S, X], model: M, start: S, replicas: int, key: Key[Array, ""]) -> X:
     return one.begin(model, start, replicas, key)
 
 
-@eqx.filter_jit
-def _advance(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
+def _advanced(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
     return one.advance(model, state, times)
+
+
+_begin = quick_program(_begun)
+_ADVANCED = {False: quick_program(_advanced), True: program(_advanced)}  # by whether it has replicas, and so long loops
+
+
+def _advance(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
+    return _ADVANCED[one.stochastic](one, model, state, times)
 
 
 class Memory(Description[M, S]):

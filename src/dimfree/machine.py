@@ -1,18 +1,20 @@
-"""The machine: how much memory and speed there is, what does not fit is refused before it starts, what is installed."""
+"""The machine: how much memory there is, what does not fit is refused before it starts, what is installed."""
 
 import os
 import platform
-import time
-from functools import lru_cache
+import resource
+from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import version
-
-import numpy as np
+from math import inf
+from pathlib import Path
 
 from dimfree._version import __version__
-from dimfree.errors import RefusalError
+from dimfree.errors import OutputError, RefusalError
 
+WORTH_KEEPING = 0.3  # seconds of compilation from which on a program is kept on disk
 SHARE = 0.8  # of the machine's memory that one run may take
-_REFERENCE_SECONDS = 0.020  # what `_probe` takes on the machines in benchmarks/, whose seconds `Cost` counts
+BASELINE = 4.5e8  # bytes of a process that has imported jax and compiled its programs
 _PACKAGES = (
     "jax",
     "jaxlib",
@@ -29,8 +31,43 @@ _PACKAGES = (
 
 
 def machine_memory() -> float:
-    """Bytes of memory of this machine."""
-    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    """Bytes of memory that this process may use: those of the machine, or what a container, SLURM or the shell allow it."""
+    return min(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")), *_limits())
+
+
+def _limits() -> Iterator[float]:
+    """All limits that are set."""
+    yield from _control_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
+    megabytes = {name: os.environ.get(f"SLURM_{name}", "") for name in ("MEM_PER_NODE", "MEM_PER_CPU", "CPUS_ON_NODE")}
+    sizes = {name: float(text) for name, text in megabytes.items() if text.isdigit() and int(text)}
+    if "MEM_PER_NODE" in sizes:
+        yield 1e6 * sizes["MEM_PER_NODE"]
+    elif "MEM_PER_CPU" in sizes:
+        yield 1e6 * sizes["MEM_PER_CPU"] * sizes.get("CPUS_ON_NODE", 1.0)
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if allowed != resource.RLIM_INFINITY:
+        yield float(allowed)
+    yield inf
+
+
+def _control_groups(groups: Path, mounted: Path) -> Iterator[float]:
+    """The limits of the control groups that this process is in, and of the groups around them (versions 1 and 2)."""
+    try:
+        lines = groups.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, group = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root = mounted / "memory" if controllers else mounted
+        inside = root / group.strip("/")
+        for folder in (inside, *inside.parents):
+            if not folder.is_relative_to(root):
+                break
+            for name in ("memory.max", "memory.limit_in_bytes"):
+                with suppress(OSError, ValueError):  # not there, or "max"
+                    yield float(int((folder / name).read_text()))
 
 
 def refuse_above_memory(needed: float, what: str, way_out: str) -> None:
@@ -42,17 +79,29 @@ def refuse_above_memory(needed: float, what: str, way_out: str) -> None:
         )
 
 
-@lru_cache(maxsize=1)
-def machine_factor() -> float:
-    """How many times slower than the reference machines this one is."""
-    return max(0.3, min(_probe() for _ in range(3)) / _REFERENCE_SECONDS)
+def programs_folder() -> Path | None:
+    """Where compiled programs are kept between processes; None with DIMFREE_CACHE=off, or where nothing can be written."""
+    if os.environ.get("DIMFREE_CACHE") == "off":
+        return None
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dimfree" / "xla"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # no home, or a read-only one
+        return None
+    return folder if os.access(folder, os.W_OK) else None
 
 
-def _probe() -> float:
-    """CPU seconds of one thread for a fixed piece of work: how fast the machine is, not how busy."""
-    started = time.thread_time()
-    np.random.default_rng(0).standard_normal(2_000_000, dtype=np.float32)
-    return time.thread_time() - started
+def check_platform() -> None:
+    """A wish that jax cannot fulfil, before it fails somewhere inside."""
+    wish = os.environ.get("JAX_PLATFORMS", "")
+    if wish in ("", "cpu"):
+        return
+    import jax
+
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError):
+        raise OutputError(f"jax cannot start with JAX_PLATFORMS = {wish!r} here; unset it, or set it to cpu.") from None
 
 
 def duration(seconds: float) -> str:
@@ -78,7 +127,7 @@ def report() -> str:
         else "float32: dimfree needs float64, unset JAX_ENABLE_X64",
         "cores": str(os.cpu_count()),
         "memory": f"{machine_memory() / 1e9:.1f} GB",
-        "compilation cache": os.environ.get("JAX_COMPILATION_CACHE_DIR", "off"),
+        "compilation cache": jax.config.jax_compilation_cache_dir or "off",  # type: ignore[attr-defined]
         **{name: version(name) for name in _PACKAGES},
     }
     return "\n".join(f"{name:<20}{value}" for name, value in lines.items())

@@ -15,12 +15,6 @@ from dimfree.registry import candidates
 SMALL = df.Problem(dimension=100, network=df.TwoLayer(width=2), data=df.Teacher(units=1, noise=0.1))
 
 
-@pytest.fixture(autouse=True)
-def _steady_machine(monkeypatch):
-    """Plans must not depend on how busy the machine is while it is tested."""
-    monkeypatch.setattr(budget, "machine_factor", lambda: 1.0)
-
-
 @pytest.fixture(scope="module")
 def comparison():
     return df.compare(SMALL, until=3.0, replicas=8)

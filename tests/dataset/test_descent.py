@@ -70,8 +70,9 @@ def test_another_model_would_be_noticed(wrong):
     assert max(z_score(getattr(seen, name), at_steps(getattr(exact, name))) for name in names) > LARGEST_Z
 
 
-def test_replicas_and_responses_follow_their_exact_theory():
-    m, since = model(**CLUSTERS, **PERSISTENT), (0, 5)
+@pytest.mark.parametrize("start", [{}, {"m0": 0.5, "c0": 2.0, "spherical": True}], ids=["free", "sphere"])
+def test_replicas_and_responses_follow_their_exact_theory(start):
+    m, since = model(**CLUSTERS, **PERSISTENT, **start), (0, 5)
     exact = square.solve(m, STEPS[-1])
     overlap = replica_overlap(m, 300, STEPS, KEY, 40)
     assert z_score(overlap, at_steps(exact.C12)) < LARGEST_Z
@@ -114,6 +115,33 @@ def test_every_task_equals_gradient_descent_written_out_in_float64(task):
     np.testing.assert_allclose(seen.C[0, -1, -1], w @ w / N, atol=2e-6)
     np.testing.assert_allclose(seen.train_loss[0, -1], m.value(data.y, h).mean(), atol=2e-6)
     np.testing.assert_allclose(seen.train_accuracy[0, -1], m.accuracy(data.y, h).mean(), atol=2 / N)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "square"])
+def test_the_sphere_is_that_of_the_start(kind):
+    """Plain descent in NumPy that keeps |w(0)|, on its own draws, from overlap 0.5 and variance 2: C = 2.25 for ever."""
+    N, seeds, rng = 400, 16, np.random.default_rng(3)
+    m, seen = model(kind, **{**CLUSTERS, "lambda_": 0.0}, m0=0.5, c0=2.0, spherical=True), []
+    for _ in range(seeds):
+        y = rng.choice([-1.0, 1.0], 2 * N)
+        X = y[:, None] / np.sqrt(N) + np.sqrt(0.5) * rng.standard_normal((2 * N, N))
+        g = rng.standard_normal(N)
+        g -= g.mean()
+        w = start = 0.5 + g * np.sqrt(2.0 * N) / np.linalg.norm(g)
+        for _ in range(40):
+            h = X @ w / np.sqrt(N)
+            w = w - 0.2 * (h - y if kind == "square" else -y / (1 + np.exp(y * h))) @ X / np.sqrt(N)
+            w *= np.linalg.norm(start) / np.linalg.norm(w)
+        seen.append((w.mean(), w @ start / N))
+    seen = np.array(seen)
+    ours = simulate_dataset(m, N, [0, 40], KEY, seeds)
+    np.testing.assert_allclose(np.einsum("stt->st", ours.C), 2.25, rtol=1e-12)
+    ours = np.stack([ours.m[:, -1], ours.C[:, -1, 0]], axis=1)
+    error = np.hypot(*(x.std(axis=0, ddof=1) / seeds**0.5 for x in (ours, seen)))
+    assert np.max(np.abs(ours.mean(axis=0) - seen.mean(axis=0)) / error) < LARGEST_Z
+    if kind == "square":
+        exact = square.solve(m, 40)
+        assert z_score(seen, [exact.m[-1], exact.C[-1, 0]]) < LARGEST_Z
 
 
 def test_clusters_and_labels_have_their_law():

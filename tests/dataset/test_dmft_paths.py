@@ -36,8 +36,9 @@ def largest_z(values, expected, error_of_expected=0.0, floor=1e-6):
         RIDGE,
         {**RIDGE, "temperature": 0.25},
         {**TEACHER, "m0": 0.4, "c0": 0.84, "label_noise": 0.3, "spherical": True},
+        {**RIDGE, "m0": 0.5, "c0": 2.0, "spherical": True},
     ],
-    ids=["clusters", "langevin", "noisy-teacher-on-the-sphere"],
+    ids=["clusters", "langevin", "noisy-teacher-on-the-sphere", "sphere-of-the-start"],
 )
 def test_full_batch_with_the_square_loss_has_no_sampling_error(numbers):
     """Responses are kept in float32; without them all digits are there."""

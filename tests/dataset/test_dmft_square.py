@@ -36,7 +36,7 @@ def simulate(model, steps, N, rng):
     w = rng.standard_normal(N)
     w -= w.mean()
     w = n["m0"] + w * np.sqrt(n["c0"] * N / (w @ w))
-    w, s = np.stack([w, w]), rng.random((2, M)) < n["b"]
+    norm, w, s = np.linalg.norm(w), np.stack([w, w]), rng.random((2, M)) < n["b"]
     seen = []
     for _ in range(steps + 1):
         error = w @ X.T / np.sqrt(N) - y
@@ -44,7 +44,7 @@ def simulate(model, steps, N, rng):
         w = w - n["eta"] * (n["lambda_"] * w + a * (s * error) @ X / np.sqrt(N))
         w = w + np.sqrt(2 * n["temperature"] * n["eta"]) * rng.standard_normal(w.shape)
         if model.spherical:
-            w *= np.sqrt(N / np.sum(w**2, axis=1, keepdims=True))
+            w *= norm / np.linalg.norm(w, axis=1, keepdims=True)
         s = np.where(s, rng.random(s.shape) >= leave, rng.random(s.shape) < enter)
     return np.array(seen)
 
@@ -57,8 +57,9 @@ def simulate(model, steps, N, rng):
         make("linear-teacher", b=0.5, tau=0.5, label_noise=0.3, m0=-0.2),
         make("linear-teacher", b=0.4, spherical=True, m0=0.6, c0=0.64, temperature=0.1),
         make(b=0.3, tau=2.0, spherical=True),
+        make(b=0.3, tau=2.0, spherical=True, c0=2.0, m0=0.5, temperature=0.1),
     ],
-    ids=["persistent", "rescaled-hot", "noisy-labels", "sphere-teacher", "sphere-clusters"],
+    ids=["persistent", "rescaled-hot", "noisy-labels", "sphere-teacher", "sphere-clusters", "sphere-of-the-start"],
 )
 def test_direct_simulation(model):
     """Largest z-score over times and observables; the sizes keep the 1/N bias below the standard error."""
@@ -143,9 +144,10 @@ def test_structure():
     assert (np.diagonal(found.C12) <= np.diagonal(found.C) + 1e-12).all()
 
 
-def test_sphere():
-    found = solve(make(b=0.3, tau=2.0, spherical=True, c0=0.84, m0=0.4), STEPS)
-    np.testing.assert_allclose(np.diagonal(found.C), 1.0, rtol=1e-13)
+@pytest.mark.parametrize(("c0", "m0", "norm"), [(0.84, 0.4, 1.0), (2.0, 0.5, 2.25)])
+def test_sphere(c0, m0, norm):
+    found = solve(make(b=0.3, tau=2.0, spherical=True, c0=c0, m0=m0), STEPS)
+    np.testing.assert_allclose(np.diagonal(found.C), norm, rtol=1e-13)
     assert float(found.m[-1]) > 0.6
 
 

@@ -106,6 +106,10 @@ def test_errors_of_zero_weights():
         ({"eta": float("nan")}, "eta is nan, it must be a positive number"),
         ({"lambda_": -1.0}, "lambda is -1, it must be a zero or positive number"),
         ({"m0": float("inf")}, "m0 is inf, it must be a finite number"),
+        (
+            {"m0": 0.0, "c0": 0.0, "spherical": True},
+            "c0 and m0 are 0, but weights of norm zero have no sphere to stay on",
+        ),
         ({"rho0": 1.5}, "rho0 is 1.5, but it is the fraction of samples in the middle cluster; choose 0 to 1"),
         ({"b": 0.0}, r"the batch fraction b is 0, it must lie in \(0, 1\]"),
         ({"b": 1.2}, "the batch fraction b is 1.2"),

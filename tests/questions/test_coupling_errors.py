@@ -17,14 +17,6 @@ def erf_problem(width=6, step=0.04, dimension=8, **changes):
     return at(base, width, step, dimension).replace(**changes)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _steady_machine():
-    """Budgets are in seconds of this machine, and no test may depend on its speed."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dimfree.questions.couplings.answer.machine_factor", lambda: 1.0)
-        yield
-
-
 @pytest.fixture(scope="module")
 def tiny():
     return couplings(erf_problem(), 1.01, seeds=3, points=4)

@@ -26,12 +26,11 @@ def phase_retrieval(rate: float = 0.08, dimension: int = 1000, noise: float = 0.
 
 @pytest.fixture(autouse=True, scope="module")
 def _without_diffusion():
-    """Its own tests cover it; here it would only compile for long. The steady machine keeps budgets reproducible."""
+    """Its own tests cover it; here it would only compile for long."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             answer, "why_not", lambda one, of: "no time." if isinstance(one, df.Diffusion) else why_not(one, of)
         )
-        patch.setattr(answer, "machine_factor", lambda: 1.0)
         yield
 
 

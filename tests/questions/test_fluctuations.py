@@ -85,8 +85,7 @@ def test_the_question_runs_both_itself(comparison):
     assert fitted.label in asked.summary()
 
 
-def test_what_does_not_fit_or_hold_is_refused_with_the_reason(monkeypatch):
-    monkeypatch.setattr("dimfree.comparison.budget.machine_factor", lambda: 1.0)
+def test_what_does_not_fit_or_hold_is_refused_with_the_reason():
     with pytest.raises(RefusalError, match=r"chain is left out: it needs .* raise --budget"):
         fluctuations(PROBLEM, budget=30.0, until=3e4)
     with pytest.raises(RefusalError, match="ode is left out: one step is as large as the network"):

@@ -40,9 +40,9 @@ def reproduce(
     prepare(out)
     chosen = entry(name)
     from dimfree.gallery.reproduce import reproduce as run
-    from dimfree.machine import duration, machine_factor
+    from dimfree.machine import duration
 
-    say(f"{name}: about {duration(chosen.seconds(full) * machine_factor())}", quiet or as_json)
+    say(f"{name}: about {duration(chosen.seconds(full))}", quiet or as_json)
     with progress_of_parts(quiet or as_json) as watch:
         done = run(chosen, out, full, watch)
     typer.echo(json.dumps(done.to_dict(), indent=2) if as_json else done.summary())
@@ -53,16 +53,16 @@ def reproduce(
 
 def _list(as_json: bool) -> None:
     from dimfree.gallery.shelf import entry, names
-    from dimfree.machine import duration, machine_factor
+    from dimfree.machine import duration
 
-    found, factor = [entry(name) for name in names()], machine_factor()
+    found = [entry(name) for name in names()]
     if as_json:
         rows = [
             {
                 "name": one.name,
                 "title": one.title,
-                "seconds": one.seconds(False) * factor,
-                "full_seconds": one.seconds(True) * factor,
+                "seconds": one.seconds(False),
+                "full_seconds": one.seconds(True),
             }
             for one in found
         ]
@@ -70,7 +70,7 @@ def _list(as_json: bool) -> None:
         return
     lines = [("name", "takes", "with --full", "figure")]
     for one in found:
-        quick, full = (duration(one.seconds(whole) * factor) for whole in (False, True))
+        quick, full = (duration(one.seconds(whole)) for whole in (False, True))
         lines.append((one.name, quick, full, one.title))
     widths = [max(len(line[column]) for line in lines) + 2 for column in range(3)]
     for line in lines:

@@ -166,7 +166,7 @@ def show(
     """Say what a problem is, which descriptions apply, which refuse and why, and what each would cost."""
     problem = Given(file, change, None, allow_code).problem()
     prepare()
-    from dimfree.machine import duration, machine_factor
+    from dimfree.machine import duration
     from dimfree.problem import dumps
     from dimfree.registry import candidates, setting_of
     from dimfree.results.record import cost_of
@@ -178,7 +178,7 @@ def show(
         row: dict[str, Any] = {"description": one.name, "refuses": refusal}
         if refusal is None:
             cost = cost_of(one, problem)
-            row |= {"steps": cost.steps, "seconds": cost.seconds * machine_factor(), "memory": cost.memory}
+            row |= {"steps": cost.steps, "seconds": cost.seconds, "memory": cost.memory}
         rows.append(row)
     remark = setting_of(problem).remark(problem)
     if as_json:

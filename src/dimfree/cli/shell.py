@@ -51,27 +51,14 @@ def prepare(out: Path | None = None) -> None:
         from dimfree.files import writable
 
         writable(out)
-    from dimfree.machine import WORTH_KEEPING, programs_folder
+    from dimfree.machine import WORTH_KEEPING, check_platform, programs_folder
 
     # With host callbacks for errors a compiled solve cannot be cached; dimfree checks its results itself.
     os.environ.setdefault("EQX_ON_ERROR", "nan")
     if cache := programs_folder():
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", str(WORTH_KEEPING))
-    _check_platform()
-
-
-def _check_platform() -> None:
-    """A wish that jax cannot fulfil, before it fails somewhere inside."""
-    wish = os.environ.get("JAX_PLATFORMS", "")
-    if wish in ("", "cpu"):
-        return
-    import jax
-
-    try:
-        jax.devices()
-    except (RuntimeError, AssertionError):
-        raise OutputError(f"jax cannot start with JAX_PLATFORMS = {wish!r} here; unset it, or set it to cpu.") from None
+    check_platform()
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from dimfree.description import AnyDescription, Cost
-from dimfree.machine import SHARE, duration, machine_factor, machine_memory
+from dimfree.machine import SHARE, duration, machine_memory
 from dimfree.problem import Problem
 from dimfree.results.record import cost_of
 from dimfree.setting import why_not
@@ -37,25 +37,24 @@ def plan(problem: Problem, candidates: Iterable[AnyDescription], budget: float) 
             left_out.append(LeftOut(description.title, refusal))
             continue
         cost = cost_of(description, problem)
-        seconds = cost.seconds * machine_factor()
-        excess = _excess(cost, seconds, budget - spent)
+        excess = _excess(cost, budget - spent)
         if excess:
             left_out.append(LeftOut(description.title, excess))
         else:
             chosen.append(description)
-            spent += seconds
+            spent += cost.seconds
     chosen.sort(key=wanted.index)
     return Plan(tuple(chosen), tuple(left_out), spent)
 
 
-def _excess(cost: Cost, seconds: float, remaining: float) -> str | None:
-    needs, memory = f"it needs {cost.steps:.3g} steps, about {duration(seconds)}", machine_memory()
+def _excess(cost: Cost, remaining: float) -> str | None:
+    needs, memory = f"it needs {cost.steps:.3g} steps, about {duration(cost.seconds)}", machine_memory()
     if cost.memory > SHARE * memory:
         return (
             f"{needs}, and {cost.memory / 1e9:.3g} GB of memory where the machine has {memory / 1e9:.3g}; "
             "lower the dimension or run.replicas."
         )
-    if seconds <= remaining:
+    if cost.seconds <= remaining:
         return None
     return (
         f"{needs}, and {duration(max(remaining, 0))} of the budget are left; "

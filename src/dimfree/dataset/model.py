@@ -25,7 +25,7 @@ class MultiPassModel(eqx.Module):
     """Static structure (one trace each) and numbers (a pytree); `multi_pass_model` makes checked ones."""
 
     task: str = eqx.field(static=True)
-    spherical: bool = eqx.field(static=True)  # |w|² = N after every step
+    spherical: bool = eqx.field(static=True)  # |w|² as at the start after every step
     rescaled: bool = eqx.field(static=True)  # the gradient of a batch is divided by b
     loss: Loss
     alpha: Float[Array, ""]
@@ -51,6 +51,11 @@ class MultiPassModel(eqx.Module):
     def has_classes(self) -> bool:
         """Whether labels are classes, so that samples are classified rightly or wrongly."""
         return self.task not in ("linear-teacher", "phase-retrieval")
+
+    @property
+    def start_norm(self) -> Float[Array, ""]:
+        """C(0,0) = |w(0)|²/N, which the sphere keeps (section 1.3)."""
+        return self.c0 + self.m0**2
 
     @property
     def gradient_scale(self) -> Float[Array, ""]:
@@ -193,6 +198,8 @@ def multi_pass_model(
             raise ProblemError(f"{name} is {number:g}, it must be a {wanted} number.")
     if not 0 <= rho0 <= 1:
         raise ProblemError(f"rho0 is {rho0:g}, but it is the fraction of samples in the middle cluster; choose 0 to 1.")
+    if spherical and c0 == m0 == 0:
+        raise ProblemError("c0 and m0 are 0, but weights of norm zero have no sphere to stay on; raise c0 or m0.")
     check_batches(eta, b, tau)
     numbers = (alpha, Delta, lambda_, eta, b, tau or 0.0, temperature, c0, m0, L, rho0, kappa_L, label_noise)
     return MultiPassModel(task, spherical, rescaled, loss, *(jnp.asarray(number, dtype=float) for number in numbers))

@@ -19,13 +19,14 @@ from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation, General, Polynomial
 from dimfree.functions.target import Committee, Target
+from dimfree.gaussian.adaptive import Sums
 from dimfree.gaussian.learner import Learner
 from dimfree.gaussian.moments import Cross, cross_terms, second_moment
+from dimfree.gaussian.one_point import general_average
 from dimfree.gaussian.overlaps import factor
 from dimfree.gaussian.particles import Particles
 from dimfree.gaussian.series import (
     MOST,
-    general_rule,
     normalised_moments,
     powers,
     series_degrees,
@@ -193,12 +194,15 @@ def _itself(sigma: Activation, Q: Array) -> TwoPoint:
     """kappa, A, B of a unit with itself; one-dimensional where the pair kernel would be a quadrature in two."""
     if not isinstance(sigma, General):
         return two_point(sigma, sigma, Q, Q, Q)
-    scale = jnp.sqrt(Q)[:, None]
-    x, w = general_rule(sigma, Q)
-    value, slope = sigma(scale * x), sigma.derivative(scale * x)
-    B = jnp.sum(w * slope**2, axis=1)
-    stein = jnp.sum(w * scale * x * slope * value, axis=1)  # A = (E[u sigma' sigma] - Q B)/Q, also at kinks
-    return TwoPoint(jnp.sum(w * value**2, axis=1), stein / Q - B, B)
+
+    def terms(x: Array, w: Array, scale: Array) -> Sums:
+        u = scale[:, None] * x
+        value, slope = sigma(u), sigma.derivative(u)
+        products = value**2, u * slope * value, slope**2
+        return tuple(jnp.sum(w * product, axis=-1) for product in products)
+
+    kappa, stein, B = general_average(sigma, terms, Q)
+    return TwoPoint(kappa, stein / Q - B, B)  # A = (E[u sigma' sigma] - Q B)/Q, also at kinks
 
 
 def _apart(sigma: Activation, series: tuple[int, ...], ratio: Array, Q: Array) -> TwoPoint:

@@ -13,13 +13,14 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation, Erf, General, PiecewiseLinear, Polynomial
+from dimfree.gaussian.adaptive import Sums, line_average
 from dimfree.gaussian.directions import mean
-from dimfree.gaussian.nodes import gauss_hermite, trapezoid
+from dimfree.gaussian.nodes import gauss_hermite
 from dimfree.gaussian.one_point import split_rule
+from dimfree.gaussian.resolution import resolution
 from dimfree.gaussian.series import normalised_hermite, powers
 
 _NODES = 96  # between two breaks
-_REACH = 8.0  # standard deviations after which nothing is left
 _FAR = 40.0  # where nothing is left of a Gaussian density
 _TINY = 1e-300
 
@@ -39,10 +40,17 @@ def even_orders(sigma: Activation, tau: Float[Array, "..."], b: Float[Array, "..
     smooth = isinstance(sigma, Polynomial) or (isinstance(sigma, General) and not sigma.kinks)
     if not smooth:
         return from_slopes(mean(sigma, tau, b).value, slopes(sigma, tau, b, 2 * count), tau)
-    x, w = _shared_rule(sigma, 2 * count)
-    at = tau[..., None] * x + b[..., None]
-    d = sigma.derivative(at) @ (w * normalised_hermite(x, 2 * count)).T
-    return from_slopes(sigma(at) @ w, jnp.moveaxis(d, -1, 0), tau)
+
+    def terms(x: Array, w: Array, tau: Array, b: Array) -> Sums:
+        at = tau[..., None] * x + b[..., None]
+        return sigma(at) @ w, sigma.derivative(at) @ (w * normalised_hermite(x, 2 * count)).T
+
+    if isinstance(sigma, Polynomial):
+        points, weights = gauss_hermite((sigma.degree + 2 * count) // 2 + 1, 1)
+        value, d = terms(jnp.asarray(points[:, 0]), jnp.asarray(weights), tau, b)
+    else:
+        value, d = line_average(terms, resolution(sigma, 2), tau, b)
+    return from_slopes(value, jnp.moveaxis(d, -1, 0), tau)
 
 
 def from_slopes(value: Float[Array, "..."], d: Float[Array, "count ..."], tau: Float[Array, "..."]) -> EvenOrders:
@@ -78,16 +86,6 @@ def slopes(
             return powers(-tau / scale, count - 1) * normalised_hermite(x, count) * density
         case _:
             return _slopes_by_quadrature(sigma, tau, b, count)
-
-
-def _shared_rule(sigma: Activation, count: int) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Nodes for g: exact for polynomials, else as fine as the function asks for."""
-    if isinstance(sigma, Polynomial):
-        points, weights = gauss_hermite((sigma.degree + count) // 2 + 1, 1)
-    else:
-        assert isinstance(sigma, General)
-        points, weights = trapezoid(sigma.step, 1, _REACH)
-    return jnp.asarray(points[:, 0]), jnp.asarray(weights)
 
 
 def _piecewise_linear_slopes(sigma: PiecewiseLinear, tau: Array, b: Array, count: int) -> Float[Array, "count ..."]:

@@ -44,6 +44,13 @@ class Increments(NamedTuple):
     covariance: Float[Array, "D D"]
 
 
+class Spreads(NamedTuple):
+    """Variances of zeta summed over M and, unless they are kept, over the norms."""
+
+    leading: Float[Array, " part"]
+    exact: Float[Array, " part"]
+
+
 def rule(model: Stepper, most: int = 50_000) -> Rule:
     """The product rule of the variance term if it has at most `most` points, else Sobol directions times exact radii.
 
@@ -76,6 +83,41 @@ def increments(model: Stepper, rate: Float[Array, ""], state: Overlaps, nodes: R
     mean = nodes.w @ zeta
     centred = jnp.sqrt(nodes.w)[:, None] * (zeta - mean)
     return Increments(mean, centred.T @ centred / model.batch)
+
+
+def spreads(model: Stepper, rate: Float[Array, ""], state: Overlaps, nodes: Rule) -> Spreads:
+    """What one sample adds to the variance of M and of the norms Q_ii, at leading order and at the dimension of the model.
+
+    The second one is (1.1), (1.2) and the projection as they stand, so that one long step cannot move weights on a sphere
+    further than their norm. Of |x|² = (|xi|² + chi²)/d the second part is at its mean: that leaves out a share of 2/d.
+    """
+    p, n, d = model.width, model.width + model.units, model.dimension
+    samples, Q = _samples(model, state, nodes.x), jnp.diagonal(state.Q)
+    h = rate * model.gamma / (p * model.batch * d)
+    dM = samples.c[:, :, None] * samples.u[:, None, p:]
+    linear, square = 2 * samples.c * samples.u[:, :p], h * d * samples.c**2
+    dQ = linear + square
+    lengths = (jnp.sum(nodes.x[:, :n] ** 2, axis=1) + d - n) / d
+    dQ_exact = linear + lengths[:, None] * square
+
+    def total(zeta: Array) -> Array:
+        flat = zeta.reshape(nodes.w.size, -1)
+        return jnp.sum(nodes.w @ (flat - nodes.w @ flat) ** 2)
+
+    if not model.spherical:
+        return Spreads(jnp.stack([total(dM), total(dQ)]), jnp.stack([total(dM), total(dQ_exact)]))
+    projected = dM - (dQ / (2 * Q))[:, :, None] * state.M
+    shrink = jnp.sqrt(Q / (Q + h * dQ_exact))[:, :, None]
+    return Spreads(total(projected)[None], total((shrink * (state.M + h * dM) - state.M) / h)[None])
+
+
+def lengthening(model: Stepper, rate: Float[Array, ""], state: Overlaps, nodes: Rule) -> Float[Array, ""]:
+    """How fast the order 1/d of the steps' squares, E[c²(|x|² - 1)] in (1.5), moves the risk if every unit errs for itself."""
+    p, n, d = model.width, model.width + model.units, model.dimension
+    _, slopes, _ = fields(model, state, nodes.x[:, :n])
+    longer = nodes.w * (jnp.sum(nodes.x[:, :n] ** 2, axis=1) - n) / d
+    growth = rate**2 * model.gamma / (p * model.batch) * jnp.abs(longer @ _samples(model, state, nodes.x).c ** 2)
+    return growth @ ((state.a / p) ** 2 * (nodes.w @ slopes**2)) / 2
 
 
 def kick(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.functions.activation import Activation
+from dimfree.functions.activation import Activation, General
 from dimfree.functions.target import Committee, HermiteLink, Target
 from dimfree.gaussian.learner import Learner
 from dimfree.gaussian.one_point import hermite_moments
@@ -37,21 +37,31 @@ class Cross(NamedTuple):
 
 def gradient_terms(model: Learner, state: Overlaps) -> GradientTerms:
     """All terms of equation (2.1) but the variance."""
-    Q, M, a, p = state.Q, state.M, state.a, model.width
-    students, cross = student_kernels(model.activation, Q), cross_terms(model.activation, model.target, Q, M)
+    a, p = state.a, model.width
+    students, cross = kernels(model, state)
     alpha = cross.curvature - students.A @ a / p
     J_students = jnp.diag(a * alpha) - a[:, None] * students.B * a / p
     J = jnp.concatenate([J_students, a[:, None] * cross.gradient], axis=1)
     flow = J @ state.covariance(model.target.P)
     H = flow[:, :p]
     Psia = cross.value - students.kappa @ a / p
-    return GradientTerms(flow[:, p:], H + H.T, Psia, J, _risk(model, a, students, cross))
+    return GradientTerms(flow[:, p:], H + H.T, Psia, J, risk_of(model, a, students, cross))
 
 
 def risk(model: Learner, state: Overlaps) -> Float[Array, ""]:
     """R = E[(f* - f)²]/2, without the noise floor Delta/2."""
-    students = student_kernels(model.activation, state.Q)
-    return _risk(model, state.a, students, cross_terms(model.activation, model.target, state.Q, state.M))
+    return risk_of(model, state.a, *kernels(model, state))
+
+
+def kernels(model: Learner, state: Overlaps) -> tuple[TwoPoint, Cross]:
+    """All expectations of two students, and of a student and the target; one loop over nodes where both need the same."""
+    sigma, target, p = model.activation, model.target, model.width
+    if not (isinstance(target, Committee) and sigma == target.activation and isinstance(sigma, General)) or sigma.kinks:
+        return student_kernels(sigma, state.Q), cross_terms(sigma, target, state.Q, state.M)
+    Omega = state.covariance(target.P)
+    q = jnp.diagonal(Omega)
+    pairs = two_point(sigma, sigma, q[:p, None], Omega[:p], q[None, :])
+    return TwoPoint(*(x[:, :p] for x in pairs)), _committee_cross(target, TwoPoint(*(x[:, p:] for x in pairs)))
 
 
 def student_kernels(sigma: Activation, Q: Float[Array, "p p"]) -> TwoPoint:
@@ -65,9 +75,9 @@ def cross_terms(sigma: Activation, target: Target, Q: Float[Array, "p p"], M: Fl
     q = jnp.diagonal(Q)
     match target:
         case Committee():
-            weights = target.second_layer / target.units
-            pair = two_point(sigma, target.activation, q[:, None], M, jnp.diagonal(target.P)[None, :])
-            return Cross(pair.kappa @ weights, pair.B * weights, pair.A @ weights)
+            return _committee_cross(
+                target, two_point(sigma, target.activation, q[:, None], M, jnp.diagonal(target.P)[None, :])
+            )
         case HermiteLink():
             return _hermite_cross(sigma, target, q, M)
 
@@ -84,7 +94,13 @@ def second_moment(target: Target) -> Float[Array, ""]:
             return jnp.sum(norms * target.coefficients**2)
 
 
-def _risk(model: Learner, a: Array, students: TwoPoint, cross: Cross) -> Array:
+def _committee_cross(target: Committee, pairs: TwoPoint) -> Cross:
+    weights = target.second_layer / target.units
+    return Cross(pairs.kappa @ weights, pairs.B * weights, pairs.A @ weights)
+
+
+def risk_of(model: Learner, a: Float[Array, " p"], students: TwoPoint, cross: Cross) -> Float[Array, ""]:
+    """R from the kernels."""
     b = a / model.width
     return 0.5 * (second_moment(model.target) - 2 * b @ cross.value + b @ students.kappa @ b)
 

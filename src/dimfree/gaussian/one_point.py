@@ -1,5 +1,6 @@
 """One-point expectations: h_j(q) = E[sigma^(j)(sqrt(q) x)], the Hermite moments of a function at variance q."""
 
+from collections.abc import Callable
 from math import factorial, pi, sqrt
 
 import jax.numpy as jnp
@@ -8,8 +9,10 @@ from jax.scipy.special import ndtr
 from jaxtyping import Array, Float
 from numpy.polynomial import polynomial as poly
 
-from dimfree.functions.activation import Activation, Erf, General, PiecewiseLinear, Polynomial
-from dimfree.gaussian.nodes import gauss_legendre, trapezoid
+from dimfree.functions.activation import Activation, Erf, PiecewiseLinear, Polynomial
+from dimfree.gaussian.adaptive import Sums, line_average
+from dimfree.gaussian.nodes import gauss_legendre
+from dimfree.gaussian.resolution import resolution
 
 _REACH = 9.0
 
@@ -73,16 +76,25 @@ def _piecewise_linear(sigma: PiecewiseLinear, q: Array, count: int) -> Array:
 
 def _by_quadrature(sigma: Activation, q: Array, count: int) -> Array:
     """h_j = q^(-j/2) E[sigma(sqrt(q) x) He_j(x)]."""
-    scale = jnp.sqrt(q)[..., None]
+
+    def terms(x: Array, w: Array, scale: Array) -> Sums:
+        values = sigma(scale[..., None] * x) * w
+        he = hermite_polynomials(x, max(count, 2))[:count]
+        return (jnp.stack([jnp.sum(values * one, axis=-1) for one in he], axis=-1),)
+
+    (moments,) = general_average(sigma, terms, q)
+    return moments * jnp.sqrt(q)[..., None] ** -np.arange(count)
+
+
+def general_average(sigma: Activation, terms: Callable[..., Sums], q: Float[Array, "..."]) -> Sums:
+    """Averages of what sigma makes of sqrt(q) x: split at its kinks, or on nodes that follow the variance.
+
+    `terms(x, w, sqrt(q))` are weighted sums over nodes, shared by all q or not, with the shape of q first.
+    """
+    scale = jnp.sqrt(q)
     if sigma.kinks:
-        x, w = split_rule(jnp.stack([kink / scale[..., 0] for kink in sigma.kinks], axis=-1), 80)
-    else:
-        assert isinstance(sigma, General)
-        points, weights = trapezoid(sigma.step, 1, _REACH)
-        x, w = jnp.asarray(points[:, 0]), jnp.asarray(weights)
-    values = sigma(scale * x) * w
-    moments = [jnp.sum(values * he, axis=-1) for he in hermite_polynomials(x, max(count, 2))[:count]]
-    return jnp.stack([moment * scale[..., 0] ** -j for j, moment in enumerate(moments)], axis=-1)
+        return terms(*split_rule(jnp.asarray(sigma.kinks) / scale[..., None], 80), scale)
+    return line_average(terms, resolution(sigma, 2), scale)
 
 
 def split_rule(breaks: Float[Array, "... b"], count: int) -> tuple[Float[Array, "... n"], Float[Array, "... n"]]:

@@ -10,7 +10,6 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 _SEED = 20230808
 _BITS = 30  # resolution of the Sobol generator: its coordinates are multiples of 2^-30
@@ -21,6 +20,8 @@ def normal_points(dimension: int, count: int, scramble: int = 0) -> Float[np.nda
     """Return `count` (a power of two) points in `dimension` directions; mirror images are left to the caller."""
     if count < 1 or count & (count - 1):
         raise ValueError(f"count was {count}; expected a power of two, for which Sobol points are balanced.")
+    from scipy.stats import qmc  # the slowest import of all, and few descriptions sample
+
     sampler = qmc.Sobol(dimension, scramble=True, bits=_BITS, rng=np.random.default_rng((_SEED, scramble)))
     uniform = sampler.random_base2(count.bit_length() - 1) + 0.5 ** (_BITS + 1)  # cell centres: never 0 or 1
     points: Float[np.ndarray, "count dimension"] = ndtri(uniform)

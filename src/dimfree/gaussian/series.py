@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.functions.activation import Activation, Erf, General, PiecewiseLinear, Polynomial
-from dimfree.gaussian.nodes import trapezoid
-from dimfree.gaussian.one_point import hermite_moments, split_rule
+from dimfree.functions.activation import Activation, Erf, PiecewiseLinear, Polynomial
+from dimfree.gaussian.adaptive import Sums
+from dimfree.gaussian.one_point import general_average, hermite_moments
 
 _FEATURES = 5000  # largest number of Hermite products of the teacher fields
 LEAST, MOST = 16, 96  # degrees: a shorter series is not worth its error; a longer one gains nothing
@@ -67,21 +67,12 @@ def normalised_moments(sigma: Activation, Q: Float[Array, "..."], count: int) ->
 
 
 def _general_moments(sigma: Activation, Q: Array, count: int) -> Float[Array, "count ..."]:
-    x, w = general_rule(sigma, Q)
-    values, table = w * sigma(jnp.sqrt(Q)[..., None] * x), normalised_hermite(x, count)
-    if sigma.kinks:
-        return jnp.sum(table * values, axis=-1)
-    return jnp.moveaxis(values @ table.reshape(count, -1).T, -1, 0)
+    def terms(x: Array, w: Array, scale: Array) -> Sums:
+        values, table = w * sigma(scale[..., None] * x), normalised_hermite(x, count)
+        shared = x.ndim == 1
+        return (values @ table.T if shared else jnp.moveaxis(jnp.sum(table * values, axis=-1), 0, -1),)
 
-
-def general_rule(sigma: Activation, Q: Float[Array, "..."]) -> tuple[Float[Array, "... n"], Float[Array, "... n"]]:
-    """Nodes and weights for averages of sigma(sqrt(Q) x) over a standard normal x, split at the kinks."""
-    if sigma.kinks:
-        return split_rule(jnp.asarray(sigma.kinks) / jnp.sqrt(Q)[..., None], 80)
-    assert isinstance(sigma, General)
-    points, weights = trapezoid(sigma.step, 1, 9.0)
-    shape = (1,) * Q.ndim + weights.shape
-    return jnp.asarray(points[:, 0]).reshape(shape), jnp.asarray(weights).reshape(shape)
+    return jnp.moveaxis(general_average(sigma, terms, Q)[0], -1, 0)
 
 
 def _erf_moments(Q: Array, count: int) -> Float[Array, "count ..."]:

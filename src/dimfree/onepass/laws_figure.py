@@ -53,7 +53,9 @@ def _draw_histograms(panels: "list[Axes]", accounts: "Mapping[str, xr.Dataset]",
                 real, label = shown[name].real, f"{symbol}: {name}"
                 axes.stairs(density, bins, color=colour, label=label, fill=real, alpha=0.35 if real else 1.0, lw=1.4)
         norms = " and ".join(_LETTERS[letter][1] for letter in letters)
-        axes.set(title=f"$t$ = {first['time'].values[at]:.3g}", xlabel=f"{norms} of a neuron", yticks=[], xlim=(low, high))
+        axes.set(
+            title=f"$t$ = {first['time'].values[at]:.3g}", xlabel=f"{norms} of a neuron", yticks=[], xlim=(low, high)
+        )
     panels[0].set_ylabel("density")
     panels[0].legend(frameon=False, fontsize=7, loc="upper right")
     panels[0].margins(y=0.35)

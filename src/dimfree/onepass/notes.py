@@ -8,7 +8,8 @@ _METHODS = {
     "erf": "in closed form",
     "square": "in closed form",
     "relu": "in closed form",
-    "product": "by a product quadrature",
+    "product": "by a product quadrature, exactly",
+    "smooth": "by a quadrature that follows the overlaps, with an error estimate",
     "sampled": "from sampled points, with an error estimate",
 }
 

@@ -9,6 +9,7 @@ import xarray as xr
 
 from dimfree.description import AnyDescription, Ask, Cost, Model, Piece, Stationary, Times
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
+from dimfree.machine import BASELINE
 from dimfree.problem import Problem
 from dimfree.registry import setting_of
 from dimfree.results.dataset import dataset, warnings_of
@@ -75,7 +76,9 @@ def record_starts(
 
 def cost_of(one: AnyDescription, problem: Problem) -> Cost:
     """What a description that does not refuse would take."""
-    return speaking(one).cost(problem, model_of(problem))
+    cost = speaking(one).cost(problem, model_of(problem))
+    times = 1 if one.stochastic else problem.run.starts
+    return cost._replace(seconds=times * cost.seconds, memory=cost.memory + BASELINE)
 
 
 def shared_start(problem: Problem, chosen: tuple[AnyDescription, ...], key: jax.Array) -> object:

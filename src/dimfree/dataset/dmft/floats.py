@@ -16,6 +16,7 @@ class Floats(NamedTuple):
     temperature: float
     c0: float
     m0: float
+    start_norm: float
     rho0: float
     label_noise: float
     gradient_scale: float

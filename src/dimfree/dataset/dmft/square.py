@@ -90,7 +90,7 @@ class _Rows:
         now = _Now(R, rho, m, sooner + later, stays * sooner + later_kept)
         if not self.model.spherical or t == 0:
             return now
-        nu = (m**2 + n.c0 * rho**2 + self._kicks(now) @ R) ** -0.5
+        nu = n.start_norm**0.5 * (m**2 + n.c0 * rho**2 + self._kicks(now) @ R) ** -0.5
         return _Now(*(nu * one for one in now))
 
     def _kicks(self, now: _Now) -> Float64[np.ndarray, " t"]:

@@ -237,7 +237,7 @@ def _update(
     noise = normals(key, state.s.shape[0] * N).reshape(-1, N).astype(float)[chain]
     W = W - model.eta * (model.lambda_ * W + gradient - push) + jnp.sqrt(2 * model.temperature * model.eta) * noise
     if model.spherical:
-        W = W * (jnp.sqrt(N) / jnp.linalg.norm(W, axis=1, keepdims=True))
+        W = W * (jnp.sqrt(model.start_norm) * jnp.sqrt(N) / jnp.linalg.norm(W, axis=1, keepdims=True))
     return W
 
 

@@ -17,6 +17,8 @@ from dimfree.gaussian.one_point import hermite_moments
 from dimfree.gaussian.two_point.linear import hinges, piecewise_linear
 from dimfree.gaussian.two_point.quadrature import smooth, split
 
+_FINER = 4 / 3  # the rule by which another one is judged
+
 
 class TwoPoint(NamedTuple):
     """kappa, A and B on the shape of the arguments."""
@@ -42,6 +44,19 @@ def two_point(
             return TwoPoint(*split(sigma, g, q_u, c, q_w))
         case _:
             return TwoPoint(*smooth(sigma, g, q_u, c, q_w))
+
+
+def two_point_error(
+    sigma: Activation, g: Activation, q_u: Float[Array, "..."], c: Float[Array, "..."], q_w: Float[Array, "..."]
+) -> Float[Array, ""]:
+    """The largest error of kernels of smooth functions on nodes, relative to the largest kernel of its kind.
+
+    Errors fall exponentially with the step, so a rule with a finer one is as good as exact.
+    """
+    q_u, c, q_w = jnp.broadcast_arrays(q_u, c, q_w)
+    rule, better = (jnp.stack(smooth(sigma, g, q_u, c, q_w, finer)) for finer in (1.0, _FINER))
+    axes = tuple(range(1, rule.ndim))
+    return jnp.max(jnp.max(jnp.abs(rule - better), axis=axes) / jnp.max(jnp.abs(better), axis=axes))
 
 
 def _erf(q_u: Array, c: Array, q_w: Array) -> TwoPoint:

@@ -1,38 +1,79 @@
 """Two-point expectations by quadrature: a product rule for smooth pairs, pieces between the kinks otherwise."""
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.functions.activation import Activation, Erf, General
-from dimfree.gaussian.nodes import trapezoid
+from dimfree.functions.activation import Activation
+from dimfree.gaussian.adaptive import MOST, Numbers, Sums, along_each, block_nodes, blocks_for, total
 from dimfree.gaussian.one_point import split_rule
+from dimfree.gaussian.resolution import resolution
 
 _Triple = tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]
-RADIUS = 8.6  # exp(-8.6²/2) is below the rounding error
-_ERF_STEP = 1 / 3  # erf is entire: a coarse trapezoid is exact to rounding
 NODES = 48  # Gauss-Legendre nodes between two kinks
-BATCH = 64  # pairs evaluated together; bounds the memory at any width
+BATCH = 16  # pairs evaluated together; bounds the memory at any width
 
 
-def smooth(sigma: Activation, g: Activation, q_u: Array, c: Array, q_w: Array) -> _Triple:
+def smooth(sigma: Activation, g: Activation, q_u: Array, c: Array, q_w: Array, finer: float = 1.0) -> _Triple:
     """kappa, A, B of two smooth functions by the product trapezoidal rule (docs/theory/committee.md, section 3.2)."""
-    points, point_weights = trapezoid(min(quadrature_step(sigma), quadrature_step(g)), 2, RADIUS)
-    x, y, weights = jnp.asarray(points[:, 0]), jnp.asarray(points[:, 1]), jnp.asarray(point_weights)
 
-    def pair(q_u: Array, c: Array, q_w: Array) -> _Triple:
-        scale, slope, rest = conditional(q_u, c, q_w)
-        u, w = scale * x, slope * x + rest * y
-        g_w = weights * g(w)
+    def terms(u: Array, weight_u: Array, w: Array, weight_w: Array) -> Sums:
+        g_w, slope_g = g(w) @ weight_w, g.derivative(w) @ weight_w
         return (
-            jnp.vdot(g_w, sigma(u)),
-            jnp.vdot(g_w, sigma.second_derivative(u)),
-            jnp.vdot(weights * g.derivative(w), sigma.derivative(u)),
+            (sigma(u) * g_w) @ weight_u,
+            (sigma.second_derivative(u) * g_w) @ weight_u,
+            (sigma.derivative(u) * slope_g) @ weight_u,
         )
 
-    return _over_pairs(pair, q_u, c, q_w)
+    fineness = finer * resolution(sigma, 2), finer * resolution(g, 2)
+    kappa, A, B = over_plane(terms, fineness, q_u, c, q_w, most=round(finer * MOST))
+    return kappa, A, B
+
+
+def over_plane(
+    terms: Callable[..., Sums], fineness: tuple[float, float], *numbers: Float[Array, "..."], most: int = MOST
+) -> Sums:
+    """Averages over (u, w) of variances and covariance (q_u, c, q_w), the first three of the numbers, pair by pair.
+
+    `terms(u, weight_u, w, weight_w, *rest)` are the weighted sums over one block of nodes, u[pair, x] and w[pair, x, y].
+    """
+    flat = tuple(jnp.ravel(x) for x in numbers)
+    many = flat[0].shape[0]
+    average = partial(_plane_average, terms, fineness, most)
+    if many <= BATCH:
+        sums = average(*flat)
+    else:
+        padded = tuple(jnp.pad(x, (0, -many % BATCH), mode="edge").reshape(-1, BATCH) for x in flat)
+        sums = jax.lax.map(lambda pairs: average(*pairs), padded)
+    return tuple(x.reshape(-1)[:many].reshape(numbers[0].shape) for x in sums)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
+def _plane_average(
+    terms: Callable[..., Sums], fineness: tuple[float, float], most: int, *numbers: Float[Array, " n"]
+) -> Sums:
+    """Both steps follow the largest of the pairs."""
+    scale, slope, rest = conditional(*numbers[:3])
+    density = jnp.stack([jnp.maximum(fineness[0] * scale, fineness[1] * jnp.abs(slope)), fineness[1] * rest])
+    blocks = blocks_for(density, most=most)
+
+    def part(i: Array) -> Sums:
+        number = jnp.stack([jax.lax.div(i, blocks[1]), jax.lax.rem(i, blocks[1])])
+        (x, y), (weight_x, weight_y) = block_nodes(number, blocks)
+        u, mean = scale[:, None] * x, slope[:, None] * x
+        return terms(u, weight_x, mean[..., None] + rest[:, None, None] * y, weight_y, *numbers[3:])
+
+    return total(blocks[0] * blocks[1], part)
+
+
+@_plane_average.defjvp
+def _plane_average_jvp(
+    terms: Callable[..., Sums], fineness: tuple[float, float], most: int, primals: Numbers, tangents: Numbers
+) -> tuple[Sums, Sums]:
+    return along_each(partial(_plane_average.fun, terms, fineness, most), primals, tangents)
 
 
 def split(sigma: Activation, g: Activation, q_u: Array, c: Array, q_w: Array) -> _Triple:
@@ -80,8 +121,3 @@ def conditional(q_u: Array, c: Array, q_w: Array) -> _Triple:
 def near(f: Activation) -> tuple[float, ...]:
     """Kinks that carry weight; a function with many far kinks is not worth splitting there."""
     return tuple(sorted(sorted(f.kinks, key=abs)[:8]))
-
-
-def quadrature_step(f: Activation) -> float:
-    """The step of the trapezoidal rule that a smooth function needs."""
-    return f.step if isinstance(f, General) else _ERF_STEP if isinstance(f, Erf) else 1 / 8

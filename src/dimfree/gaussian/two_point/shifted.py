@@ -13,11 +13,13 @@ from jax.scipy.special import ndtr
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation, Erf, PiecewiseLinear, Polynomial
-from dimfree.gaussian.nodes import gauss_hermite, trapezoid
+from dimfree.gaussian.adaptive import Sums
+from dimfree.gaussian.nodes import gauss_hermite
 from dimfree.gaussian.one_point import hermite_polynomials, split_rule
+from dimfree.gaussian.resolution import resolution
 from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.gaussian.two_point.linear import both_above, hinges, piecewise_linear
-from dimfree.gaussian.two_point.quadrature import BATCH, NODES, RADIUS, conditional, near, quadrature_step
+from dimfree.gaussian.two_point.quadrature import BATCH, NODES, conditional, near, over_plane
 
 _ONE_POINT_NODES = 96  # Gauss-Legendre nodes between two kinks of a single neuron
 
@@ -43,7 +45,7 @@ def shifted_kernel(
         case _ if sigma.kinks or g.kinks:
             return _over_pairs(lambda *pair: _split(sigma, g, *pair), q_u, c, q_w, b, s)
         case _:
-            return _over_pairs(lambda *pair: _smooth(sigma, g, *pair), q_u, c, q_w, b, s)
+            return _smooth(sigma, g, q_u, c, q_w, b, s)
 
 
 def shifted_moments(
@@ -81,10 +83,10 @@ def _series(sigma: Activation, g: Activation, q_u: Array, c: Array, q_w: Array, 
 
 
 def _smooth(sigma: Activation, g: Activation, q_u: Array, c: Array, q_w: Array, b: Array, s: Array) -> Array:
-    points, weights = trapezoid(min(quadrature_step(sigma), quadrature_step(g)), 2, RADIUS)
-    x, y = jnp.asarray(points[:, 0]), jnp.asarray(points[:, 1])
-    scale, slope, rest = conditional(q_u, c, q_w)
-    return jnp.vdot(jnp.asarray(weights) * g(slope * x + rest * y + s), sigma(scale * x + b))
+    def terms(u: Array, weight_u: Array, w: Array, weight_w: Array, b: Array, s: Array) -> Sums:
+        return ((sigma(u + b[:, None]) * (g(w + s[:, None, None]) @ weight_w)) @ weight_u,)
+
+    return over_plane(terms, (resolution(sigma, 2), resolution(g, 2)), q_u, c, q_w, b, s)[0]
 
 
 def _split(sigma: Activation, g: Activation, q_u: Array, c: Array, q_w: Array, b: Array, s: Array) -> Array:

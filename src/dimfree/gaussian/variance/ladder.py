@@ -1,22 +1,30 @@
 """The four-point term Psi^Var_ij = a_i a_j E[sigma'_i sigma'_j (E_0² + Delta)], as a ladder of exactness.
 
-Closed forms (erf, square, ReLU), then product quadrature while the number of directions is small, then fixed
-scrambled-Sobol points with an error estimate (docs/theory/committee.md, section 3.3).
+Closed forms (erf, square, ReLU), then quadrature while the number of directions is small (exact for polynomials; on nodes that
+follow the state for smooth functions), then fixed scrambled-Sobol points (docs/theory/committee.md, section 3.3).
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.functions.activation import Activation, Erf, General, PiecewiseLinear, Polynomial
-from dimfree.functions.target import Committee
+from dimfree.functions.activation import Activation, Erf, PiecewiseLinear, Polynomial
+from dimfree.functions.target import Committee, HermiteLink
 from dimfree.gaussian.learner import Learner
-from dimfree.gaussian.moments import risk, student_kernels
+from dimfree.gaussian.moments import kernels, risk_of
 from dimfree.gaussian.nodes import Table, Vector, gauss_hermite, trapezoid
 from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.gaussian.points import normal_points
 from dimfree.gaussian.variance.erf import variance_erf, variance_erf_wide_error, widest_exact
 from dimfree.gaussian.variance.relu import variance_relu
+from dimfree.gaussian.variance.smooth import (
+    is_smooth,
+    points_at_once,
+    smooth_seconds,
+    variance_smooth,
+    variance_smooth_error,
+)
 
 _RELU_TUPLES = 110_000  # above this many index tuples (width 16) the closed ReLU form takes over 15 ms
 _POINTS = 4096
@@ -28,7 +36,7 @@ _TRAPEZOID_STEP = {
     2: 1 / 8,
     3: 1 / 5,
     4: 1 / 3,
-}  # coarser as the dimension grows; 1e-9 for tanh at variance 2
+}  # coarser as the dimension grows, whatever the state: for the noise of a step, which needs no more than that
 _TRAPEZOID_RADIUS = {1: 8.6, 2: 8.6, 3: 7.6, 4: 6.6}
 
 
@@ -43,8 +51,10 @@ def variance(model: Learner, state: Overlaps) -> Float[Array, "p p"]:
             return variance_relu(state.covariance(model.target.P), _weights(model, state), state.a, model.Delta)
         case "product":
             return _average(model, state, *(jnp.asarray(part) for part in product_rule(model)))
+        case "smooth":
+            return variance_smooth(model, state)
         case _:
-            return _sampled(model, state, scramble=0)
+            return _sampled(model, state, jnp.asarray(_points(model, 0)))
 
 
 def variance_method(model: Learner) -> str:
@@ -60,24 +70,45 @@ def variance_method(model: Learner) -> str:
             sigma.is_relu and g.is_relu and (model.width * n) ** 2 <= _RELU_TUPLES
         ):
             return "relu"
-    return "product" if len(product_rule(model)[1]) else "sampled"
+    if _is_polynomial(model):
+        return "product" if len(product_rule(model)[1]) else "sampled"
+    return "smooth" if is_smooth(model) else "sampled"
+
+
+def variance_is_exact(model: Learner) -> bool:
+    """Whether the variance term is exact to rounding at every state, so that there is no error to estimate."""
+    which = variance_method(model)
+    return which in {"square", "relu", "product"} or (which == "erf" and model.width <= widest_exact())
 
 
 def variance_error(model: Learner, state: Overlaps) -> Float[Array, ""]:
-    """The relative error of the variance term (Frobenius norm), from independent scramblings; zero on exact rungs."""
-    which = variance_method(model)
-    if which == "erf" and model.width > widest_exact():
-        return variance_erf_wide_error(state.covariance(model.target.P), _weights(model, state), state.a, model.Delta)
-    if which != "sampled":
+    """The relative error of the variance term (Frobenius norm): from a finer rule, or from independent scramblings."""
+    if variance_is_exact(model):
         return jnp.zeros(())
-    estimates = jnp.stack([_sampled(model, state, scramble) for scramble in range(_SCRAMBLES)])
-    spread = jnp.sqrt(jnp.sum(jnp.var(estimates, axis=0, ddof=1)))
-    return spread / jnp.sqrt(jnp.sum(jnp.mean(estimates, axis=0) ** 2))
+    match variance_method(model):
+        case "erf":
+            Omega, v = state.covariance(model.target.P), _weights(model, state)
+            return variance_erf_wide_error(Omega, v, state.a, model.Delta)
+        case "smooth":
+            return variance_smooth_error(model, state)
+        case _:
+            points = jnp.asarray(np.stack([_points(model, scramble) for scramble in range(_SCRAMBLES)]))
+            estimates = jax.lax.map(lambda half: _sampled(model, state, half), points)
+            spread = jnp.sqrt(jnp.sum(jnp.var(estimates, axis=0, ddof=1)))
+            return spread / jnp.sqrt(jnp.sum(jnp.mean(estimates, axis=0) ** 2))
 
 
 def variance_points(model: Learner) -> int:
-    """How many points one evaluation averages over; zero for closed forms."""
-    return {"product": len(product_rule(model)[1]), "sampled": 2 * _POINTS}.get(variance_method(model), 0)
+    """How many points one evaluation holds at once; zero for closed forms."""
+    match variance_method(model):
+        case "product":
+            return len(product_rule(model)[1])
+        case "smooth":
+            return points_at_once(model)
+        case "sampled":
+            return 2 * _POINTS
+        case _:
+            return 0
 
 
 def variance_seconds(model: Learner) -> float:
@@ -92,6 +123,8 @@ def variance_seconds(model: Learner) -> float:
             return 1.5e-7 * (p * n) ** 2
         case "product":
             return 2e-9 * n * variance_points(model)
+        case "smooth":
+            return smooth_seconds(model)
         case _:
             return 2e-8 * n * variance_points(model)
 
@@ -115,32 +148,32 @@ def _square(Omega: Array, v: Array, a: Array, Delta: Array) -> Array:
 def product_rule(model: Learner, power: int = 2) -> tuple[Table, Vector]:
     """Nodes over all p + k directions for averages of products of `power` terms sigma' E, or none if they are too many.
 
-    Gauss-Hermite if all is polynomial (exact), trapezoid if all is smooth.
+    Gauss-Hermite if all is polynomial (exact), else a trapezoid of fixed step if all is smooth.
     """
-    n, own, target = model.width + model.units, _degree(model.activation), _target_degree(model)
-    if own is not None and target is not None:
+    n = model.width + model.units
+    if _is_polynomial(model):
+        own, target = _degree(model.activation), _target_degree(model)
         count = power * (own - 1 + max(own, target)) // 2 + 1
         return gauss_hermite(count, n) if count**n <= _LARGEST_RULE else _NO_RULE
-    if n in _TRAPEZOID_STEP and _smooth(model):
-        return trapezoid(_TRAPEZOID_STEP[n], n, _TRAPEZOID_RADIUS[n])
-    return _NO_RULE
+    return trapezoid(_TRAPEZOID_STEP[n], n, _TRAPEZOID_RADIUS[n]) if is_smooth(model) else _NO_RULE
 
 
-def _degree(f: Activation) -> int | None:
-    return f.degree if isinstance(f, Polynomial) else None
+def _is_polynomial(model: Learner) -> bool:
+    student, target = model.activation, model.target
+    return isinstance(student, Polynomial) and (
+        isinstance(target, HermiteLink) or isinstance(target.activation, Polynomial)
+    )
 
 
-def _target_degree(model: Learner) -> int | None:
+def _degree(f: Activation) -> int:
+    assert isinstance(f, Polynomial)
+    return f.degree
+
+
+def _target_degree(model: Learner) -> int:
     if isinstance(model.target, Committee):
         return _degree(model.target.activation)
     return max(sum(term) for term in model.target.terms)
-
-
-def _smooth(model: Learner) -> bool:
-    functions = [model.activation]
-    if isinstance(model.target, Committee):
-        functions.append(model.target.activation)
-    return all(not f.kinks and not (isinstance(f, General) and f.step < 1 / 8) for f in functions)
 
 
 def fields(
@@ -158,11 +191,15 @@ def _average(model: Learner, state: Overlaps, x: Array, w: Array) -> Array:
     return jnp.outer(state.a, state.a) * ((slopes * (w * (error**2 + model.Delta))[:, None]).T @ slopes)
 
 
-def _sampled(model: Learner, state: Overlaps, scramble: int) -> Array:
+def _points(model: Learner, scramble: int) -> Table:
+    return normal_points(model.width + model.units, _POINTS, scramble)
+
+
+def _sampled(model: Learner, state: Overlaps, half: Float[Array, "N n"]) -> Array:
     """Points and their mirror images, with the exact E[sigma' sigma'] and E[E_0²] as control variates."""
-    half = jnp.asarray(normal_points(model.width + model.units, _POINTS, scramble))
     _, slopes, error = fields(model, state, jnp.concatenate([half, -half]))
-    B, twice_risk = student_kernels(model.activation, state.Q).B, 2 * risk(model, state)
+    students, cross = kernels(model, state)
+    B, twice_risk = students.B, 2 * risk_of(model, state.a, students, cross)
     excess = (error**2 - twice_risk) / error.shape[0]
     covariance = (slopes * excess[:, None]).T @ slopes - B * jnp.sum(excess)
     return jnp.outer(state.a, state.a) * (B * (twice_risk + model.Delta) + covariance)

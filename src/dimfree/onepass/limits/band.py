@@ -13,6 +13,7 @@ from typing import ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.description import Cost, Observed
@@ -20,6 +21,7 @@ from dimfree.errors import DivergenceError, RefusalError
 from dimfree.gaussian.increments import increments, pack, rule, unpack
 from dimfree.gaussian.moments import risk
 from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.limits.caution import misstated_spread, refused_spread
 from dimfree.onepass.limits.integration import Equations, Integrated
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.model import TeacherModel, teacher_model
@@ -38,6 +40,7 @@ class Band(NamedTuple):
     risk: Float[Array, " t"]
     risk_spread: Float[Array, " t"]
     covariance: Float[Array, "t D D"]  # S, in the order of gaussian.increments.pack
+    warnings: tuple[str, ...] = ()  # what to distrust in it, one sentence each
 
 
 class _Noisy(NamedTuple):
@@ -88,11 +91,14 @@ def band(problem: OnePassProblem, start: Start, times: Float[Array, " t"]) -> Ba
     if refusal:
         raise RefusalError(f"there is no band: {refusal}")
     m = teacher_model(problem)
+    if why := refused_spread(m, start.overlaps):
+        raise RefusalError(f"there is no band: {why}")
     end, found = _solve(m, start, times)
     failure = _LinearNoise().failure(m, end)
     if failure:
         raise DivergenceError(failure)
-    return found
+    seen = {name: np.asarray(getattr(found.overlaps, name))[:, None] for name in ("Q", "M", "a")}
+    return found._replace(warnings=tuple(misstated_spread(m, seen, np.asarray(times))))
 
 
 @eqx.filter_jit

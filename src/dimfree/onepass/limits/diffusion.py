@@ -9,6 +9,7 @@ of order h² without noise, and gamma h/(p d) with it. Steps are as long as `res
 step of SGD, and the same for all paths.
 """
 
+from collections.abc import Mapping
 from math import isqrt
 from typing import ClassVar, NamedTuple
 
@@ -18,15 +19,17 @@ import jax.numpy as jnp
 from equinox.internal import while_loop
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from dimfree.description import Cost, Evolution, Observed
+from dimfree.description import Cost, Evolution, Observed, Values
 from dimfree.gaussian.draws import normals
 from dimfree.gaussian.increments import Rule, kick, rule
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.variance.ladder import variance_points, variance_seconds
+from dimfree.onepass.limits.caution import misstated_spread, refused_spread
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.model import TeacherModel
 from dimfree.onepass.observe import teacher_observables
-from dimfree.onepass.start import Start
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.start import Start, typical_overlaps
 from dimfree.problem import Problem
 
 _POINTS = (
@@ -34,7 +37,6 @@ _POINTS = (
 )
 _BLOCK = 50_000  # numbers held at once per field: what stays in the cache
 _OFTEN = 0.01  # share of the steps that may end outside of all possible overlaps
-_STEPS_PER_DIRECTION = 10
 _CHECKPOINTS = 32  # states kept between two asked times for derivatives
 
 
@@ -65,14 +67,16 @@ class Diffusion(Evolution[TeacherModel, Start, Paths]):
     resolution: float = 0.1  # how much a step may be of the shortest time scale
 
     def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
-        """It is the next order after the ODE, so it holds where the ODE does and the dimension is not small."""
-        d, n = problem.dimension, model.width + model.units
-        if d < _STEPS_PER_DIRECTION * n:
-            return (
-                f"dimension {d} is small for {n} directions (width and teacher units), and the noise of the steps is "
-                f"known to leading order only; raise dimension to {_STEPS_PER_DIRECTION * n}, or use chain, which is exact."
-            )
-        return HighDimensional().refuses(problem, model)
+        """It is the next order after the ODE, so it holds where the ODE does and the noise of a step is of leading order."""
+        if why := HighDimensional().refuses(problem, model):
+            return why
+        assert isinstance(problem, OnePassProblem)
+        start = typical_overlaps(problem)
+        return None if start is None else refused_spread(model, start)
+
+    def warns(self, problem: Problem, model: TeacherModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
+        """Where along the run the noise of a step is not that of leading order."""
+        return tuple(misstated_spread(model, seen, problem.times))
 
     def cost(self, problem: Problem, model: TeacherModel) -> Cost:
         """Steps are a guess from typical runs; a step costs two velocities and one kick per path."""
@@ -83,6 +87,10 @@ class Diffusion(Evolution[TeacherModel, Start, Paths]):
         return Cost(
             5.0 + steps * (2e-4 + R * per_path), steps, 1e8 + 8.0 * 50 * _BLOCK + 8.0 * R * (points + 20 * n * n)
         )
+
+    def accuracy(self, problem: Problem, model: TeacherModel) -> float:
+        """The order after the noise that it has."""
+        return model.fluctuation**2 + 1 / problem.dimension
 
     def begin(self, model: TeacherModel, start: Start, replicas: int, key: Key[Array, ""]) -> Paths:
         """Every path starts from the measured overlaps."""

@@ -4,6 +4,7 @@ A limit says what moves (`initial`), how fast (`velocity`) and when it is lost (
 """
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 import diffrax
@@ -12,7 +13,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
-from dimfree.description import Evolution, Observed
+from dimfree.description import Evolution, Observed, Values
+from dimfree.onepass.limits.caution import unresolved
 from dimfree.onepass.limits.scope import not_derived
 from dimfree.onepass.model import TeacherModel
 from dimfree.onepass.start import Start
@@ -63,6 +65,10 @@ class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
         """Offsets, noise on the weights and a frozen first layer are not part of these limits."""
         return not_derived(model)
 
+    def warns(self, problem: Problem, model: TeacherModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
+        """Risks that the tolerance does not resolve."""
+        return (*super().warns(problem, model, seen), *unresolved(model, seen, self.rtol))
+
     def begin(self, model: TeacherModel, start: Start, replicas: int, key: Key[Array, ""]) -> Integrated[Y]:
         """The start, at time 0."""
         return Integrated(self.initial(model, start), jnp.zeros(()), jnp.asarray(True), jnp.asarray(False))
@@ -72,7 +78,7 @@ class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
     ) -> tuple[Integrated[Y], Y]:
         """Integrate to the last time; what lies beyond a failure is not finite."""
         solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(lambda t, y, args: self.velocity(args, jnp.asarray(t), y)),
+            diffrax.ODETerm(lambda t, y, args: _velocity(self, args, jnp.asarray(t), y)),
             diffrax.Tsit5() if self.rtol > 1e-7 else diffrax.Dopri8(),
             t0=state.time,
             t1=times[-1],
@@ -105,6 +111,8 @@ class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
         if state.alive:
             return None
         t, gamma = float(state.time), float(model.gamma)
+        if state.diverged and t == 0:
+            return f"the {self.name} cannot start: overlaps above {_BLOW_UP:g} never come back; lower start.scale."
         if state.diverged:
             return (
                 f"the {self.name} diverges at t = {t:.3g} with learning rate {gamma:g}; "
@@ -120,3 +128,9 @@ class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
         controller = diffrax.PIDController(rtol=self.rtol, atol=self.atol, dtmin=1e-13 * until, force_dtmin=False)
         jumps = model.schedule.jumps
         return diffrax.ClipStepSizeController(controller, jump_ts=jnp.asarray(jumps)) if jumps else controller
+
+
+@eqx.filter_jit
+def _velocity(one: Equations[Y], model: TeacherModel, t: Float[Array, ""], state: Y) -> Y:
+    """The right-hand side as a program of its own: a solver asks for it in several places, and it is traced once for all."""
+    return one.velocity(model, t, state)

@@ -22,13 +22,16 @@ class MeanStep(NamedTuple):
 
 def mean_step(model: TeacherModel, state: Overlaps) -> MeanStep:
     """Equation (1.5) of docs/theory/committee.md, without decay and projection."""
-    terms, n_b, p, d = gradient_terms(model, state), model.batch, model.width, model.dimension
+    terms = gradient_terms(model, state)
+    return MeanStep(model.time_step * terms.PsiM, model.time_step * (terms.PsiGF + mean_growth(model, state, terms.J)))
+
+
+def mean_growth(model: TeacherModel, state: Overlaps, J: Float[Array, "p n"]) -> Float[Array, "p p"]:
+    """What the squares of the steps add to Q per time, with its terms of order 1/d; J is that of the gradient terms."""
+    n_b, d, step = model.batch, model.dimension, model.gamma / model.width
     spread, stretched = jax.jvp(lambda s: _stretched_variance(model, state, s), (jnp.ones(()),), (jnp.ones(()),))
-    Omega = state.covariance(model.target.P)
-    descent = (1 - 1 / n_b) * terms.J @ Omega @ terms.J.T
-    step = model.gamma / p
-    drift = terms.PsiGF + step / n_b * (spread + 2 * stretched / d) + step / d * descent
-    return MeanStep(model.time_step * terms.PsiM, model.time_step * drift)
+    descent = (1 - 1 / n_b) * J @ state.covariance(model.target.P) @ J.T
+    return step / n_b * (spread + 2 * stretched / d) + step / d * descent
 
 
 def _stretched_variance(model: TeacherModel, state: Overlaps, s: Float[Array, ""]) -> Float[Array, "p p"]:

@@ -5,18 +5,25 @@ same equations: without the variance term it is gradient flow on the population 
 of a vanishing learning rate at fixed d and p.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.description import Cost, Observed
-from dimfree.gaussian.moments import gradient_terms
+from dimfree.compiled import quick_program
+from dimfree.description import Cost, Observed, Values
+from dimfree.gaussian.moments import GradientTerms, gradient_terms
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.gaussian.variance.ladder import variance, variance_seconds
+from dimfree.onepass.limits.caution import APART, exposure, risk_apart, too_few_dimensions
+from dimfree.onepass.limits.exactness import inexact_kernels, inexact_variance
 from dimfree.onepass.limits.integration import Equations
+from dimfree.onepass.limits.mean_step import mean_growth
 from dimfree.onepass.model import TeacherModel
 from dimfree.onepass.observe import teacher_observables
 from dimfree.onepass.start import Start
@@ -36,6 +43,20 @@ class OverlapEquations(Equations[Overlaps]):
         per_call = kernels + (variance_seconds(m) if self.variance_on else 0.0)
         return Cost(4.0 + evaluations * per_call, evaluations, 8.0 * 20 * n * n + 1e8)
 
+    def accuracy(self, problem: Problem, model: TeacherModel) -> float:
+        """The fluctuations of SGD."""
+        return model.fluctuation
+
+    def warns(self, problem: Problem, model: TeacherModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
+        """Those of every equation, too few dimensions for the overlaps, and averages that are not exact."""
+        variances = np.diagonal(seen["Q"], axis1=-2, axis2=-1)
+        return (
+            *super().warns(problem, model, seen),
+            *too_few_dimensions(model),
+            *inexact_kernels(model, variances, problem.times),
+            *(inexact_variance(model, seen, problem.times) if self.variance_on else ()),
+        )
+
     def initial(self, model: TeacherModel, start: Start) -> Overlaps:
         """The measured overlaps."""
         return start.overlaps
@@ -48,12 +69,16 @@ class OverlapEquations(Equations[Overlaps]):
         """The largest overlap."""
         return jnp.max(jnp.abs(state.Q))
 
+    def growth(self, model: TeacherModel, state: Overlaps, terms: GradientTerms) -> Float[Array, "p p"]:
+        """What the squares of the steps add to Q, at leading order in 1/d."""
+        return model.gamma / (model.width * model.batch) * variance(model, state)
+
     def velocity(self, model: TeacherModel, t: Float[Array, ""], state: Overlaps) -> Overlaps:
         """The right-hand side of equation (2.1)."""
         rate, terms = model.schedule(t), gradient_terms(model, state)
         Phi = rate * terms.PsiGF
         if self.variance_on:
-            Phi = Phi + rate**2 * model.gamma / (model.width * model.batch) * variance(model, state)
+            Phi = Phi + rate**2 * self.growth(model, state, terms)
         da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.train_a else jnp.zeros_like(state.a)
         dM = rate * terms.PsiM
         if model.spherical:  # the projection undoes decay and any change of norm
@@ -79,6 +104,36 @@ class HighDimensional(OverlapEquations):
             f"one step is as large as the network: (learning_rate/width)² = {(gamma / p) ** 2:.3g} is not below the dimension "
             f"{d}, so no deterministic limit exists; lower the learning rate below {p * d**0.5:.3g}."
         )
+
+    def warns(self, problem: Problem, model: TeacherModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
+        """Near the edge of stability terms of order 1/d decide, which is known by keeping them (docs/choose.md)."""
+        return (*super().warns(problem, model, seen), *_corrected(problem, model, seen))
+
+
+class _WithNextOrder(HighDimensional):
+    """The same with all of the mean step at finite d, equation (1.5); for free norms."""
+
+    rtol: float = 1e-6
+    atol: float = 1e-8
+
+    def growth(self, model: TeacherModel, state: Overlaps, terms: GradientTerms) -> Float[Array, "p p"]:
+        """With the order 1/d."""
+        return mean_growth(model, state, terms.J)
+
+
+@quick_program
+def _next_order(model: TeacherModel, start: Start, times: Float[Array, " t"]) -> Observed:
+    return _WithNextOrder().run(model, start, times, jax.random.key(0))
+
+
+def _corrected(problem: Problem, model: TeacherModel, seen: Mapping[str, Values]) -> Iterator[str]:
+    """Solve once more where the order 1/d could matter; on a sphere norms cannot run away."""
+    times = problem.times
+    if model.spherical or exposure(model, seen, times) <= np.log(APART):
+        return
+    start = Start(Overlaps(*(jnp.asarray(seen[name][0, 0]) for name in ("Q", "M", "a"))), None, jnp.zeros(model.width))
+    found = _next_order(model, start, jnp.asarray(times))
+    yield from risk_apart(problem.dimension, seen["risk"][:, 0], np.asarray(found["risk"])[:, 0], times)
 
 
 class GradientFlow(OverlapEquations):

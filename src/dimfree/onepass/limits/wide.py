@@ -8,6 +8,7 @@ without it (the reading as a density mu(m, q)) late risks are better.
 """
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -15,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.description import Cost, Observed
+from dimfree.description import Cost, Observed, Values
 from dimfree.gaussian.closure import (
     ClosureTerms,
     dimensionless_terms,
@@ -26,6 +27,7 @@ from dimfree.gaussian.closure import (
 from dimfree.gaussian.particles import MOST_PAIRS, Particles, particles
 from dimfree.gaussian.series import series_size
 from dimfree.gaussian.two_point.ladder import two_point_seconds
+from dimfree.onepass.limits.exactness import inexact_kernels
 from dimfree.onepass.limits.integration import Equations, Integrated
 from dimfree.onepass.model import TeacherModel
 from dimfree.onepass.start import Start
@@ -67,6 +69,15 @@ class WideNetwork(Equations[Particles]):
         p, evaluations = model.width, 7 * (60 + 2 * problem.run.until)
         matrices = 0.0 if self._is_linear(model) else 8.0 * 12 * p * p
         return Cost(10.0 + evaluations * self.seconds(model), evaluations, 4e8 + matrices + 8.0 * 500 * p)
+
+    def accuracy(self, problem: Problem, model: TeacherModel) -> float:
+        """Finite width, and the fluctuations of SGD."""
+        return 1 / model.width + model.fluctuation
+
+    def warns(self, problem: Problem, model: TeacherModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
+        """Those of every equation, and averages that are not exact."""
+        inexact = inexact_kernels(model, seen["Q_diagonal"], problem.times)
+        return (*super().warns(problem, model, seen), *inexact)
 
     def initial(self, model: TeacherModel, start: Start) -> Particles:
         """The measured particles."""

@@ -1,19 +1,23 @@
 """SGD in blocks, to any step: the path depends on the seed alone, not on the times at which it is looked at."""
 
 from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from typing import ClassVar, Generic, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from dimfree.description import Evolution, Observed
+from dimfree.description import Evolution, Observed, Times, Values
 from dimfree.onepass.model import OnePassModel, block_steps
 from dimfree.onepass.start import Start
+from dimfree.problem import Problem
 
 M = TypeVar("M", bound=OnePassModel, contravariant=True)
 Network = TypeVar("Network")
+_MANY, _CARRIED = 4, 0.5  # from how many replicas on, and from which share of one of them, a tail is called heavy
 
 
 class AtBlock(eqx.Module, Generic[Network]):
@@ -53,6 +57,10 @@ class BlockedSGD(Evolution[M, Start, AtBlock[Network]], Generic[M, Network]):
     def observe(self, model: M, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
         """Observables at all asked times at once."""
 
+    def warns(self, problem: Problem, model: M, seen: Mapping[str, Values]) -> tuple[str, ...]:
+        """A mean risk that one replica carries."""
+        return tuple(_heavy_tail(seen["risk"], problem.times))
+
     def advance(
         self, model: M, state: AtBlock[Network], times: Float[Array, " t"]
     ) -> tuple[AtBlock[Network], Observed]:
@@ -79,3 +87,16 @@ class BlockedSGD(Evolution[M, Start, AtBlock[Network]], Generic[M, Network]):
 
         state, looks = jax.lax.scan(to_time, state, times)
         return state, self.observe(model, looks)
+
+
+def _heavy_tail(risk: Values, times: Times) -> Iterator[str]:
+    """Where one replica of many has more than half of the sum of all risks, its mean and error bar say little."""
+    replicas = risk.shape[1]
+    total = risk.sum(axis=1)
+    share = np.where(total > 0, risk.max(axis=1) / np.where(total > 0, total, 1.0), 0.0)
+    worst = int(np.argmax(share))
+    if replicas >= _MANY and share[worst] > _CARRIED:
+        yield (
+            f"one of {replicas} replicas has {100 * share[worst]:.0f} % of the mean risk at t = {times[worst]:.3g}: the tail is "
+            "heavy, and mean and error bar say little; look at the median, or raise run.replicas."
+        )

@@ -23,7 +23,7 @@ from rich.table import Table
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
 from dimfree.gaussian.moments import risk
 from dimfree.gaussian.two_point.ladder import two_point_seconds
-from dimfree.machine import duration, machine_factor
+from dimfree.machine import duration
 from dimfree.onepass.fields.cloud import (
     Cloud,
     NetworkField,
@@ -265,7 +265,7 @@ def _afford(problem: OnePassProblem, cloud: Cloud, end: float, seeds: int, budge
     network = p * n * (two_point_seconds(model.activation) + 1e-9 * problem.dimension)
     sgd = cost_of(VectorSGD(), problem.replace(**{"run.until": end, "run.replicas": seeds})).seconds
     limit = flow * cloud_seconds(model, cloud, p * seeds)
-    seconds = machine_factor() * (_COMPILING + limit + seeds * network * (flow + end / problem.time_step) + sgd)
+    seconds = _COMPILING + limit + seeds * network * (flow + end / problem.time_step) + sgd
     if seconds > budget:
         raise RefusalError(
             f"five dynamics from {seeds} starts up to t = {end:g} need about {duration(seconds)}, and the budget is "

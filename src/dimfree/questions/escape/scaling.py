@@ -20,7 +20,6 @@ from jaxtyping import Float
 from rich.table import Table
 
 from dimfree.errors import ProblemError
-from dimfree.machine import machine_factor
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.start import Start
@@ -167,7 +166,7 @@ def escape_plan(
                 f"stay below {admissible_rate(here, start):.4g}."
             )
         cost = cost_of(OverlapChain(), here.replace(**{"run.until": time, "run.replicas": replicas}))
-        points.append(Point(d, here.training.learning_rate, time, cost.steps, cost.seconds * machine_factor()))
+        points.append(Point(d, here.training.learning_rate, time, cost.steps, cost.seconds))
     return exponent, tuple(points)
 
 

@@ -19,7 +19,7 @@ from rich.table import Table
 from dimfree.comparison.budget import LeftOut
 from dimfree.errors import ProblemError, RefusalError
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.machine import duration, machine_factor
+from dimfree.machine import duration
 from dimfree.onepass.limits.diffusion import Diffusion
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.model import TeacherModel, teacher_model
@@ -245,7 +245,7 @@ def _scale(by_ode: Times, horizon: float) -> tuple[float, float]:
 
 def _afford(problem: OnePassProblem, until: float, replicas: int, budget: float) -> None:
     cost = cost_of(OverlapChain(), problem.replace(**{"run.until": until, "run.replicas": replicas}))
-    seconds = cost.seconds * machine_factor()
+    seconds = cost.seconds
     if seconds > budget:
         raise RefusalError(
             f"{replicas} replicas need {cost.steps:.3g} steps each, about {duration(seconds)}, and the budget is "

@@ -25,7 +25,7 @@ from dimfree.dataset.real.multi_pass import MultiPassSGD
 from dimfree.dataset.words import DataSetModel, dataset_model
 from dimfree.description import Ask, Description
 from dimfree.errors import ProblemError, RefusalError
-from dimfree.machine import duration, machine_factor
+from dimfree.machine import duration
 from dimfree.problem import Problem
 from dimfree.questions.answer import Answer
 from dimfree.questions.temperature.formulas import (
@@ -217,9 +217,9 @@ def _afford(problem: DataSetProblem, theory: Description[DataSetModel, None], se
     seconds = cost.seconds
     if seeds:
         seconds += (_LAGS + 2) * cost_of(MultiPassSGD(), problem.replace(**{"run.replicas": seeds})).seconds
-    if seconds * machine_factor() > budget:
+    if seconds > budget:
         raise RefusalError(
-            f"{cost.steps} steps need about {duration(seconds * machine_factor())}, and the budget is "
+            f"{cost.steps} steps need about {duration(seconds)}, and the budget is "
             f"{duration(budget)}; lower run.until, or raise the budget."
         )
 

@@ -1,0 +1,123 @@
+"""What to distrust in a limit of one-pass SGD, in sentences: the size of what each one leaves out, where it can be known."""
+
+from collections.abc import Iterator, Mapping
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dimfree.compiled import quick_program
+from dimfree.description import Times, Values
+from dimfree.gaussian.increments import Rule, lengthening, rule, spreads
+from dimfree.gaussian.moments import second_moment
+from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.model import TeacherModel
+
+BADLY = 1.5  # a spread that is wrong by more than this factor is refused
+SLIGHTLY = 1.1  # and told from this one on
+APART = 1.25  # the same for a risk
+_LOST = 10  # times rtol and the second moment of the target: what cancellation leaves of a risk
+_POINTS = 3000  # of the Gaussian averages here: both orders are seen at the same points
+_LOOKS = 6  # at how many of the saved times the spread is looked at
+
+
+def too_few_dimensions(model: TeacherModel) -> Iterator[str]:
+    """Below d = p + k weights cannot have all overlaps, and inputs have no part outside of their span."""
+    d, n = int(model.dimension), model.width + model.units
+    if d < n:
+        yield (
+            f"dimension {d} is below the {n} directions of width and teacher units, where a limit of large dimension "
+            f"says little; raise dimension to several times {n}, or use sgd or chain."
+        )
+
+
+def unresolved(model: TeacherModel, seen: Mapping[str, Values], rtol: float) -> Iterator[str]:
+    """A risk is a difference of averages of the size of E[f*²], each of which is known to about rtol."""
+    resolved, smallest = _LOST * rtol * float(_second_moment(model.target)), float(np.min(seen["risk"]))
+    if smallest < resolved:
+        yield (
+            f"risks below {resolved:.1g} are lost to cancellation at rtol = {rtol:g}, and the smallest is {smallest:.2g}; "
+            "lower rtol."
+        )
+
+
+def overstatement(model: TeacherModel, state: Overlaps, rate: float = 1.0) -> float:
+    """The factor by which the leading order in 1/d overstates the spread of M or of norms that one step adds; the worse one."""
+    ratios = np.asarray(_ratios(model, jnp.asarray(rate), state, rule(model, _POINTS)))
+    known = ratios[np.isfinite(ratios) & (ratios > 0)]  # weights that do not move have no spread
+    return float(known[np.argmax(np.abs(np.log(known)))]) if known.size else 1.0
+
+
+def refused_spread(model: TeacherModel, state: Overlaps) -> str | None:
+    """Why the noise of a step is not known well enough at this state, in one sentence."""
+    if few := next(too_few_dimensions(model), None):
+        return few
+    factor = overstatement(model, state)
+    return _told(factor, "at the start") if abs(np.log(factor)) > np.log(BADLY) else None
+
+
+def misstated_spread(model: TeacherModel, seen: Mapping[str, Values], times: Times) -> Iterator[str]:
+    """The worst of a few mean states along the run, if it is worth a word."""
+    chosen = np.unique(np.linspace(0, len(times) - 1, _LOOKS).round().astype(int))
+    factors = [
+        overstatement(model, _mean(seen, i), float(model.schedule(jnp.asarray(times[i])))) for i in chosen.tolist()
+    ]
+    worst = int(np.argmax(np.abs(np.log(factors))))
+    if abs(np.log(factors[worst])) > np.log(SLIGHTLY):
+        yield _told(factors[worst], f"at t = {times[chosen[worst]]:.3g}")
+
+
+def exposure(model: TeacherModel, seen: Mapping[str, Values], times: Times) -> float:
+    """How much of the logarithm of the risk the next order in 1/d could move until the end if nothing relaxed."""
+    if len(times) < 2:
+        return 0.0
+    states = [jnp.asarray(seen[name][:, 0]) for name in ("Q", "M", "a")]
+    rates = _lengthenings(model, jnp.asarray(times), Overlaps(*states), rule(model, _POINTS))
+    return float(np.trapezoid(np.asarray(rates) / np.maximum(seen["risk"][:, 0], np.finfo(float).tiny), times))
+
+
+def risk_apart(dimension: int, told: Values, corrected: Values, times: Times) -> Iterator[str]:
+    """Where a risk with the terms of order 1/d is far from the one that was told."""
+    lost = ~np.isfinite(corrected)
+    if lost.any():
+        yield _near_the_edge(dimension, f"diverges before t = {times[int(np.argmax(lost))]:.3g}")
+        return
+    change = np.log(np.maximum(corrected, np.finfo(float).tiny) / np.maximum(told, np.finfo(float).tiny))
+    worst = int(np.argmax(np.abs(change)))
+    if abs(change[worst]) > np.log(APART):
+        yield _near_the_edge(dimension, f"is {np.exp(change[worst]):.2g} times as large at t = {times[worst]:.3g}")
+
+
+def _near_the_edge(dimension: int, what: str) -> str:
+    return (
+        f"with the terms of order 1/dimension that this limit leaves out of the mean step, the mean risk {what} at dimension "
+        f"{dimension}; lower training.learning_rate, raise dimension, or use sgd or chain."
+    )
+
+
+def _told(factor: float, when: str) -> str:
+    much = f"{factor:.2g} times" if factor > 1 else f"only {factor:.2g} times"
+    return (
+        f"the leading order in 1/dimension makes the spread of one step {when} {much} what it is; raise dimension, lower "
+        "training.learning_rate, or use chain, which is exact."
+    )
+
+
+def _mean(seen: Mapping[str, Values], time: int) -> Overlaps:
+    return Overlaps(*(jnp.asarray(seen[name][time].mean(axis=0)) for name in ("Q", "M", "a")))
+
+
+_second_moment = quick_program(second_moment)
+
+
+@quick_program
+def _ratios(model: TeacherModel, rate: Float[Array, ""], state: Overlaps, nodes: Rule) -> Float[Array, " part"]:
+    found = spreads(model, rate, state, nodes)
+    return jnp.sqrt(found.leading / found.exact)
+
+
+@quick_program
+def _lengthenings(model: TeacherModel, times: Float[Array, " t"], states: Overlaps, nodes: Rule) -> Float[Array, " t"]:
+    found: Array = jax.lax.map(lambda at: lengthening(model, model.schedule(at[0]), at[1], nodes), (times, states))
+    return found

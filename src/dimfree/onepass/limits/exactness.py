@@ -1,0 +1,72 @@
+"""What to distrust in the Gaussian averages of a run: their error is estimated at a few of the states that it went through."""
+
+from collections.abc import Iterator, Mapping
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dimfree.compiled import quick_program
+from dimfree.description import Times, Values
+from dimfree.functions.activation import Activation, General
+from dimfree.functions.target import Committee
+from dimfree.gaussian.overlaps import Overlaps
+from dimfree.gaussian.two_point.ladder import two_point_error
+from dimfree.gaussian.variance.ladder import variance_error, variance_is_exact, variance_method
+from dimfree.onepass.model import TeacherModel
+
+_KERNELS = 1e-8  # largest error of the two-point kernels that goes without a word, of their size
+_QUADRATURE, _SAMPLED = 1e-4, 1e-2  # the same for the variance term, of its norm (docs/accuracy.md)
+
+
+def inexact_kernels(model: TeacherModel, variances: Values, times: Times) -> Iterator[str]:
+    """Whether the nodes of smooth functions were enough for the largest variance of a run; closed forms cost nothing."""
+    smooth = _without_closed_forms(model)
+    if not smooth:
+        return
+    largest = np.max(variances.reshape(len(times), -1), axis=1)
+    worst = int(np.argmax(largest))
+    error = float(_kernel_error(smooth, jnp.asarray(max(largest[worst], float(jnp.max(model.target.P))))))
+    if error > _KERNELS:
+        yield (
+            f"the kernels of {smooth[0].name} are wrong by about {error:.1g} of their size at t = {times[worst]:.3g}, where the "
+            f"largest preactivations have variance {largest[worst]:.3g}; choose a less steep activation or a smaller start."
+        )
+
+
+def inexact_variance(model: TeacherModel, seen: Mapping[str, Values], times: Times) -> Iterator[str]:
+    """The largest estimated error of the variance term at the first, the last and the largest state; nothing if it is exact."""
+    if variance_is_exact(model):
+        return
+    norms = np.max(np.diagonal(seen["Q"][:, 0], axis1=-2, axis2=-1), axis=-1)
+    chosen = np.array([0, int(np.argmax(norms)), len(times) - 1])
+    states = Overlaps(*(jnp.asarray(seen[name][chosen, 0]) for name in ("Q", "M", "a")))
+    errors = np.asarray(_variance_errors(model, states))
+    worst, by_quadrature = int(np.argmax(errors)), variance_method(model) == "smooth"
+    if errors[worst] > (_QUADRATURE if by_quadrature else _SAMPLED):
+        how = "by quadrature" if by_quadrature else "sampled at fixed points"
+        yield (
+            f"the variance of the steps, {how}, is wrong by about {100 * errors[worst]:.1g} % at "
+            f"t = {times[chosen[worst]]:.3g}; compare with chain, which has no such error, or choose smaller norms."
+        )
+
+
+def _without_closed_forms(model: TeacherModel) -> tuple[Activation, ...]:
+    """The functions whose kernels are sums over nodes."""
+    both = [model.activation, *([model.target.activation] if isinstance(model.target, Committee) else [])]
+    if any(f.kinks for f in both):
+        return ()
+    return tuple(dict.fromkeys(f for f in both if isinstance(f, General)))
+
+
+@quick_program
+def _kernel_error(functions: tuple[Activation, ...], largest: Float[Array, ""]) -> Float[Array, ""]:
+    """Of units of the largest variance with themselves."""
+    return jnp.max(jnp.stack([two_point_error(f, f, largest, largest, largest) for f in functions]))
+
+
+@quick_program
+def _variance_errors(model: TeacherModel, states: Overlaps) -> Float[Array, " t"]:
+    found: Array = jax.lax.map(lambda state: variance_error(model, state), states)
+    return found
