@@ -11,8 +11,14 @@ from jaxtyping import install_import_hook
 
 install_import_hook("dimfree", "strict_types.check")
 
+import ctypes  # noqa: E402
+import gc  # noqa: E402
+import resource  # noqa: E402
+import sys  # noqa: E402
 from collections.abc import Callable  # noqa: E402
+from pathlib import Path  # noqa: E402
 
+import jax  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
@@ -22,6 +28,20 @@ settings.register_profile("short", deadline=None, max_examples=25, derandomize=T
 settings.load_profile("short")
 
 LARGEST_Z, SMALLEST_P = 4.5, 1e-4
+_ENOUGH = 2e9  # bytes: what a process of the tests may keep of compiled programs from one file to the next
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _bounded_memory():
+    """Thousands of compiled programs are gigabytes, and jax keeps them all."""
+    yield
+    if sys.platform != "linux":
+        return
+    used = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    if used > _ENOUGH:
+        jax.clear_caches()
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _z_scores(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:

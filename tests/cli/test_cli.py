@@ -41,7 +41,7 @@ def test_compare_json_is_data_on_stdout_alone(tmp_path):
     found = json.loads(result.stdout)
     assert found["problem"]["run"]["seed"] == 3
     theories = {"ode", "gradient-flow", "mean-field", "dimensionless", "pde"}
-    assert set(found["descriptions"]) == {"sgd", "chain"} | theories
+    assert set(found["descriptions"]) == {"sgd", "chain", "diffusion"} | theories
     assert result.stderr == ""
 
 
@@ -118,7 +118,7 @@ def test_huge_dimensions_answer_with_the_ode_and_start_no_sgd(tmp_path):
     ("toml", "sentence"),
     [
         ("[data]\nnois = 1", "[data] has no key 'nois'; did you mean 'noise'?"),
-        ("[network]\nwidth = 'four'", "[network] got width = 'four'"),
+        ("[network]\nwidth = 'four'", "[network]: width = 'four' is not a number"),
         ("[network]\nwidth = -4", "[network] got width = -4: input should be greater than 0."),
         ("[training]\nlearning_rate = nan", "[training] got learning_rate = nan: input should be a finite number."),
         (
@@ -170,7 +170,9 @@ def test_missing_file_unwritable_folder_bad_override_and_refusal(tmp_path):
         invoke("compare", *QUICK, "--out", str(tmp_path / "file" / "x")), 1
     )
     assert "write it as key=value" in one_sentence(invoke("compare", "--set", "nonsense"), 2)
-    refused = invoke("solve", *QUICK, "--set", "training.learning_rate=1000.0", "--out", str(tmp_path))
+    refused = invoke(
+        "solve", *QUICK, "--set", "run.until=50.0", "--set", "training.learning_rate=1000.0", "--out", str(tmp_path)
+    )
     assert "ode refuses: one step is as large as the network" in one_sentence(refused, 3)
 
 

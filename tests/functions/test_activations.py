@@ -179,7 +179,10 @@ def test_functions_that_are_not_finite_somewhere_are_rejected(function):
 @pytest.mark.parametrize(
     ("path", "complaint"),
     [
-        ("no_such_module:f", "the activation 'no_such_module:f' cannot be imported (ModuleNotFoundError: No module named 'no_such_module')"),
+        (
+            "no_such_module:f",
+            "the activation 'no_such_module:f' cannot be imported (ModuleNotFoundError: No module named",
+        ),
         ("jax.numpy:no_such", "cannot be imported (AttributeError: module 'jax.numpy' has no attribute 'no_such'"),
         ("jax.numpy:pi", "the activation 'jax.numpy:pi' is not a function but a float."),
     ],

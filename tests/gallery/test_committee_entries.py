@@ -160,7 +160,7 @@ def test_a_density_that_loses_mass_is_noticed(monkeypatch):
 def test_a_case_that_fails_says_why():
     from dimfree.errors import DimfreeError
 
-    blown_up = Problem(dimension=10, training=OnePass(learning_rate=100.0), run=Run(until=1.0))
+    blown_up = Problem(dimension=10, training=OnePass(learning_rate=100.0), run=Run(until=5.0))
     with pytest.raises(DimfreeError, match="ode"):
         run_cases({"one": Case(blown_up, (HighDimensional(), OverlapChain()))}, silent)
 

@@ -150,7 +150,7 @@ def test_json_is_the_only_output_when_asked_for(tmp_path):
 def test_figures_are_listed_with_their_time():
     result = CliRunner().invoke(app, ["reproduce", "--list"])
     assert result.exit_code == 0
-    assert result.stdout.startswith("parabola ")
+    assert result.stdout.splitlines()[1].startswith("parabola ")
     assert "with --full" in result.stdout
     listed = json.loads(CliRunner().invoke(app, ["reproduce", "--list", "--json"]).stdout)
     assert [row["name"] for row in listed] == ["parabola", "cubic"]

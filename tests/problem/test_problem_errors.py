@@ -20,7 +20,7 @@ SENTENCES = {
     "[run]\nxyz = 3": "[run] has no key 'xyz'; choose from: until, replicas, seed, points, spacing, times, starts.",
     '[start]\nfile = "w.npz"': "[start] has no key 'file'; choose from: kind, scale.",
     # wrong types, signs, numbers that are none
-    '[network]\nwidth = "wide"': "[network] got width = 'wide': input should be a valid integer",
+    '[network]\nwidth = "wide"': "[network]: width = 'wide' is not a number; write it without quotes",
     "[network]\nwidth = 2.5": "[network] got width = 2.5: input should be a valid integer",
     "network = 'x'": "the problem got network = 'x': input should be a valid dictionary",
     "[network]\nwidth = -1": "[network] got width = -1: input should be greater than 0.",
@@ -134,7 +134,7 @@ def test_a_line_break_in_the_input_does_not_break_the_sentence(value):
     ("toml", "expected"),
     {
         '[data]\noverlap = "orth"': "[data] got overlap = 'orth'",
-        '[data]\nsecond_layer = "x"': "[data] got second_layer = 'x'",
+        '[data]\nsecond_layer = "x"': "[data]: second_layer = 'x' is not a number",
         '[network]\nsecond_layer_start = "sign"': "[network] got second_layer_start = 'sign'",
         "[network]\nactivation = 3": "[network] got activation = 3",
     }.items(),

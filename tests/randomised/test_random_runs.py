@@ -51,21 +51,28 @@ def plainly(one: Drawn, weights: np.ndarray, counts: list[int], rng: np.random.G
         yield plain_sgd.observed(one.rule, weights[p:], now) | {"risk": risks}
 
 
-def compare(checks: Checks, one: Drawn, weights: np.ndarray, rng: np.random.Generator, *only: str) -> None:
+def one_step(one: Drawn, t: float) -> float:
+    """What steps of finite length do to decay until t, (1 - w dt)^(t/dt) instead of e^(-w t), relative and with its square."""
+    return 2 * one.rule.time_step * t * (one.rule.decay**2 + one.rule.second_decay**2)
+
+
+def compare(checks: Checks, one: Drawn, weights: np.ndarray, rng: np.random.Generator, *only) -> None:
+    """Accounts given by name or as objects."""
     comparison = df.compare(one.problem, only=only, budget=float("inf"))
-    assert set(comparison.names) == set(only), comparison.left_out
+    assert len(comparison.names) == len(only), comparison.left_out
     times = one.problem.times[1:]
     counts = np.rint(times / one.rule.time_step).astype(int).tolist()
     for i, expected in enumerate(plainly(one, weights, counts, rng)):
-        for account in only:
+        for account in comparison.names:
             seen = comparison.tree[account].to_dataset()
             for name in expected.keys() & seen.data_vars.keys():
                 values, known = np.asarray(seen[name])[i + 1], expected[name]
                 words = f"{account}, t = {times[i]:.3g}, {name}"
                 if account == "ode":
-                    spread = known.std(axis=0, ddof=1)
-                    error, own = spread / np.sqrt(len(known)), OWN_SCALE * spread + 1e-9
-                    checks.averaged(words, values[0], known.mean(axis=0), error, own)
+                    spread, mean = known.std(axis=0, ddof=1), known.mean(axis=0)
+                    error = spread / np.sqrt(len(known))
+                    own = OWN_SCALE * spread + one_step(one, float(times[i])) * np.abs(mean) + 1e-9
+                    checks.averaged(words, values[0], mean, error, own)
                 elif name == "risk":  # plain SGD only estimates it
                     checks.same_mean(words, values, known)
                 else:
@@ -77,7 +84,7 @@ def test_runs_of_a_teacher(kind, rng, checks, tmp_path):
     sigma, g, width, units, *_ = KINDS[kind]
     one = structure(rng, sigma, g, int(rng.integers(1, width + 1)), int(rng.integers(1, units + 1)))
     drawn, weights = problem_of(rng, one, kind, tmp_path, int(rng.integers(2**31)))
-    compare(checks, drawn, weights, rng, "sgd", "chain", "ode")
+    compare(checks, drawn, weights, rng, "sgd", "chain", df.HighDimensional(rtol=1e-6))
     checks.settle()
 
 

@@ -40,7 +40,7 @@ def expression(written: str) -> Callable[[jax.Array], jax.Array]:
             f"{written!r} is not an expression in z ({type(failure).__name__}: {failure}); use numbers, z, pi, + - * / **, "
             f"comparisons and {', '.join(_FUNCTIONS)}."
         ) from None
-    return lambda z: jnp.asarray(_value(tree, z))
+    return lambda z: jnp.asarray(_value(tree, jnp.asarray(z)))
 
 
 def _value(node: ast.AST, z: jax.Array) -> Any:

@@ -7,12 +7,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.functions.activation import Activation
+from dimfree.functions.activation import Activation, Erf, General
 from dimfree.gaussian.adaptive import MOST, Numbers, Sums, along_each, block_nodes, blocks_for, total
 from dimfree.gaussian.one_point import split_rule
 from dimfree.gaussian.resolution import resolution
 
 _Triple = tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]
+_TURNED = 4.0  # beyond this a function such as tanh is straight to a thousandth
 NODES = 48  # Gauss-Legendre nodes between two kinks
 BATCH = 16  # pairs evaluated together; bounds the memory at any width
 
@@ -86,11 +87,12 @@ def split(sigma: Activation, g: Activation, q_u: Array, c: Array, q_w: Array) ->
         scale, slope, rest = conditional(q_u, c, q_w)
         safe_slope = jnp.where(jnp.abs(slope) > 1e-3, slope, 1e-3)
         layer = 8 * rest / safe_slope  # within this distance of a kink of g its average over y is not yet straight
-        outer = [b / scale for b in near(sigma)]
+        outer = [b / scale for b in (*near(sigma), *turns(sigma))]
         outer += [b / safe_slope + side * layer for b in near(g) for side in (-1, 0, 1)]
+        outer += [b / safe_slope for b in turns(g)]
         x, weight_x = split_rule(jnp.stack(outer), NODES)
         safe_rest = jnp.where(rest > 1e-9, rest, 1.0)
-        inner = [jnp.where(rest > 1e-9, (b - slope * x) / safe_rest, 0.0) for b in near(g)]
+        inner = [jnp.where(rest > 1e-9, (b - slope * x) / safe_rest, 0.0) for b in (*near(g), *turns(g))]
         y, weight_y = split_rule(jnp.stack(inner or [jnp.zeros_like(x)], axis=-1), NODES)
         u, w = scale * x, slope * x[:, None] + rest * y
         g_w = weight_x * jnp.sum(weight_y * g(w), axis=-1)
@@ -116,6 +118,11 @@ def conditional(q_u: Array, c: Array, q_w: Array) -> _Triple:
     variance = q_w - slope**2
     free = variance > 1e-14 * q_w
     return scale, slope, jnp.where(free, jnp.sqrt(jnp.where(free, variance, 1.0)), 0.0)
+
+
+def turns(f: Activation) -> tuple[float, ...]:
+    """Where a function that is not straight between its kinks does most of its turning, which large variances leave few nodes."""
+    return (-_TURNED, 0.0, _TURNED) if isinstance(f, General | Erf) else ()
 
 
 def near(f: Activation) -> tuple[float, ...]:
