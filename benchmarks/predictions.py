@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +76,15 @@ def measured(name: str, values: dict[str, Any]) -> dict[str, float]:
     from dimfree.results.record import cost_of
 
     problem = df.Problem(**values)
-    cost = cost_of(description(name), problem)
-    data = run_one(problem, name, lambda title, done: None)
+    one = description(name)
+    began = time.process_time()
+    cost = cost_of(one, problem)
+    run_one(problem, one, lambda title, done: None)
+    spent = time.process_time() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
         "predicted_seconds": cost.seconds,
-        "cpu_seconds": data.attrs["cpu_seconds"],
+        "cpu_seconds": spent,
         "predicted_memory": cost.memory,
         "memory": peak,
     }

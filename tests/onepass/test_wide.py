@@ -7,6 +7,7 @@ import pytest
 import dimfree as df
 from dimfree.gaussian.moments import risk
 from dimfree.gaussian.particles import Particles
+from dimfree.machine import BASELINE
 from dimfree.onepass.limits.wide import Dimensionless, MeanField, density
 from dimfree.onepass.start import draw_particles
 from dimfree.results.record import cost_of
@@ -206,5 +207,5 @@ def test_divergence_is_reported_with_the_time():
 
 def test_cost_grows_linearly_in_the_width():
     costs = [cost_of(Dimensionless(), problem(**{"network.width": p})) for p in (1000, 10000)]
-    assert (costs[1].seconds - 10) / (costs[0].seconds - 10) < 11
-    assert costs[1].memory < 1e9
+    assert (costs[1].seconds - 4) / (costs[0].seconds - 4) < 11
+    assert (costs[1].memory - BASELINE) / (costs[0].memory - BASELINE) < 11

@@ -19,14 +19,14 @@ from dimfree.onepass.sections import (
     WeightsStart,
 )
 from dimfree.problem import ExponentialDecay, Hermite, PowerDecay, Problem, dumps, load, loads
-from dimfree.problem.toml import parse_override
+from dimfree.problem.toml import parse_override, read
 from dimfree.registry import setting_of
 
 
 @given(problem_tables())
 def test_what_is_written_is_read_again(tables):
     problem = Problem(**tables)
-    again = loads(dumps(problem))
+    again = read(dumps(problem), "what was written")
     assert again == problem
     assert again.digest == problem.digest
     assert hash(again) == hash(problem)

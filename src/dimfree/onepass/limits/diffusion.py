@@ -85,7 +85,7 @@ class Diffusion(Evolution[TeacherModel, Start, Paths]):
         points = rule(m, _POINTS).w.size
         per_path = 2 * (variance_seconds(m) + 5e-7 * n * m.width) + 1e-8 * points * (1 + n) + 2e-6 * m.width
         return Cost(
-            5.0 + steps * (2e-4 + R * per_path), steps, 1e8 + 8.0 * 50 * _BLOCK + 8.0 * R * (points + 20 * n * n)
+            9.0 + steps * (2e-4 + R * per_path), steps, 1e8 + 8.0 * 50 * _BLOCK + 8.0 * R * (points + 20 * n * n)
         )
 
     def accuracy(self, problem: Problem, model: TeacherModel) -> float:

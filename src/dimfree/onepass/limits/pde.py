@@ -88,9 +88,7 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
         passed = float(model.schedule.elapsed(jnp.asarray(problem.run.until)))
         steps = passed / self._longest(model) + len(problem.times)
         calls = (1 if model.noisy else 4) * steps + len(problem.times)
-        return Cost(
-            5.0 + calls * form_of(model).seconds(model, count), steps, 3e8 + 8.0 * 8 * count * len(problem.times)
-        )
+        return Cost(5.0 + calls * form_of(model).seconds(model, count), steps, 8.0 * 8 * count * len(problem.times))
 
     def accuracy(self, problem: Problem, model: OnePassModel) -> float:
         """Finite width, the draw of the start unless it is its own, and the fluctuations of SGD."""

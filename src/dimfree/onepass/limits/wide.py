@@ -67,8 +67,8 @@ class WideNetwork(Equations[Particles]):
     def cost(self, problem: Problem, model: TeacherModel) -> Cost:
         """Evaluations of the right-hand side; their number is a guess from typical runs."""
         p, evaluations = model.width, 7 * (60 + 2 * problem.run.until)
-        matrices = 0.0 if self._is_linear(model) else 8.0 * 12 * p * p
-        return Cost(10.0 + evaluations * self.seconds(model), evaluations, 4e8 + matrices + 8.0 * 500 * p)
+        memory = 1e5 * p if self._is_linear(model) else 8.0 * 12 * p * p
+        return Cost(4.0 + evaluations * self.seconds(model), evaluations, memory)
 
     def accuracy(self, problem: Problem, model: TeacherModel) -> float:
         """Finite width, and the fluctuations of SGD."""
@@ -147,7 +147,7 @@ class MeanField(WideNetwork):
     def seconds(self, model: TeacherModel) -> float:
         """All pairs, at every node of the angle."""
         m = model
-        return 3e-5 + self.nodes * m.width**2 * two_point_seconds(m.activation)
+        return 3e-5 + 0.4 * self.nodes * m.width**2 * two_point_seconds(m.activation)
 
 
 class Dimensionless(WideNetwork):
@@ -175,7 +175,7 @@ class Dimensionless(WideNetwork):
         """Linear in the width, unless k is too large for the series."""
         m = model
         if self._is_linear(model):
-            return 1e-4 + 1e-8 * m.width * (300 + series_size(m.activation, m.units) / 10)  # a short series, mostly
+            return 1e-4 + 2e-8 * m.width * (300 + series_size(m.activation, m.units) / 10)  # a short series, mostly
         return 3e-5 + m.width**2 * two_point_seconds(m.activation)
 
     def cut_off(self, model: TeacherModel, state: Particles) -> Float[Array, ""]:

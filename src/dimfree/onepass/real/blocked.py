@@ -17,6 +17,7 @@ from dimfree.problem import Problem
 
 M = TypeVar("M", bound=OnePassModel, contravariant=True)
 Network = TypeVar("Network")
+COMPILING = 4.0  # CPU seconds until the programs of a run are there
 _MANY, _CARRIED = 4, 0.5  # from how many replicas on, and from which share of one of them, a tail is called heavy
 
 

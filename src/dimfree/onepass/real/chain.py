@@ -18,7 +18,7 @@ from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.onepass.model import TeacherModel, block_steps
 from dimfree.onepass.observe import offset_seconds, overlap_risk, teacher_observables
 from dimfree.onepass.real.block import Progress, Samples, Scalars, run_block
-from dimfree.onepass.real.blocked import AtBlock, BlockedSGD
+from dimfree.onepass.real.blocked import COMPILING, AtBlock, BlockedSGD
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
@@ -57,7 +57,7 @@ class OverlapChain(BlockedSGD[TeacherModel, OverlapNetwork]):
         b = block_steps(batch) * batch
         per_sample = 6e-9 * (n + b) + 1e-9 * (n * b + n**3 / b) + 1e-7 + 3e-6 / R
         looks = len(problem.times) * R * offset_seconds(model)
-        return Cost(steps * batch * R * per_sample + looks, steps, 8.0 * R * (3 * b * (b + n) + 4 * n * n))
+        return Cost(COMPILING + steps * batch * R * per_sample + looks, steps, 8.0 * R * (3 * b * (b + n) + 4 * n * n))
 
     def begin(self, model: TeacherModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[OverlapNetwork]:
         """Every replica starts from the same overlaps."""

@@ -14,7 +14,7 @@ from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.model import OnePassModel, TeacherModel, TwoGaussiansModel
 from dimfree.onepass.observe import gaussians_risk, offset_seconds, overlap_risk, part_norms, teacher_observables
 from dimfree.onepass.real.block import Progress, Samples, Scalars, run_block
-from dimfree.onepass.real.blocked import AtBlock, BlockedSGD
+from dimfree.onepass.real.blocked import COMPILING, AtBlock, BlockedSGD
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
@@ -40,12 +40,12 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         """Per sample: d draws, products with all weights, a share of the Gram matrix; with noise, draws for every weight."""
         p, d, R, steps = model.width, problem.dimension, problem.run.replicas, problem.steps(problem.run.until)
         n = p + (model.units if isinstance(model, TeacherModel) else 0)
-        per_sample = d * (7e-9 + 1e-10 * n) + 2e-8 * n + 1e-6 / R
+        per_sample = d * (9e-9 + 1e-10 * n) + 3e-8 * n + 1e-6 / R
         if model.noisy:
             per_sample += 6.5e-9 * p * d / model.batch  # noise is drawn once a step
         look = offset_seconds(model) if isinstance(model, TeacherModel) else risk_seconds(p)
         looks = len(problem.times) * R * look
-        return Cost(steps * model.batch * R * per_sample + looks, steps, R * d * (8.0 * n + 200))
+        return Cost(COMPILING + steps * model.batch * R * per_sample + looks, steps, R * d * (8.0 * n + 200))
 
     def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[Network]:
         """Every replica starts from the same network."""
