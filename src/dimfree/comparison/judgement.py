@@ -19,6 +19,7 @@ TOO_WIDE = 25.0  # per cent: error bars that leave everything open
 RESOLVED = 1e-8  # of the largest risk: below this nothing is compared
 ROUNDING = 1e-13  # a risk below this is zero
 _STILL = 1e-3  # relative change of the risk below which nothing has happened
+_AS_BAD = 0.5  # of the largest deviation: what is as bad as that one
 _FEW = 8  # replicas below which a spread is not looked at
 _USUAL = 0.05  # error bars contain the truth but for this often, where it is asked how wide they are
 
@@ -58,6 +59,7 @@ class Judgement(NamedTuple):
     allowed_percent: float
     error_percent: float  # what the error bars leave open, as the median over times
     fails: Stretch | None  # in the risk
+    also: Stretch | None  # elsewhere in the risk, and less
     escape: Off | None  # when it leaves the plateau, in per cent of the reference's time
     spread: Off | None  # factor between its standard deviation and the reference's
     overlaps: Off | None  # the observable that is furthest off, in per cent of its size
@@ -93,6 +95,7 @@ def judge(account: xr.Dataset, reference: xr.Dataset) -> Judgement:
     time = account["time"].values
     worst = int(np.argmax(np.abs(percent)))
     counts = (np.abs(percent) > allowed) & ~(np.abs(means.difference) <= means.chance)
+    fails, also = _stretches(time, percent, counts)
     return Judgement(
         final_risk=float(means.one[-1]),
         final_error=float(_own_error(account["risk"].values)[-1]),
@@ -102,7 +105,8 @@ def judge(account: xr.Dataset, reference: xr.Dataset) -> Judgement:
         worst_time=float(time[worst]),
         allowed_percent=allowed,
         error_percent=float(np.median(_percent(means.apart(_USUAL), size))),
-        fails=_stretch(time, percent, counts),
+        fails=fails,
+        also=also,
         escape=_escape(account, reference, allowed),
         spread=_spread(account, reference),
         overlaps=_overlaps(account, reference, allowed),
@@ -110,14 +114,25 @@ def judge(account: xr.Dataset, reference: xr.Dataset) -> Judgement:
     )
 
 
-def _stretch(time: Vector, percent: Table, counts: Where) -> Stretch | None:
-    """From the first to the last deviation that counts; a single saved time counts at the end only."""
+def _stretches(time: Vector, percent: Table, counts: Where) -> tuple[Stretch | None, Stretch | None]:
+    """The stretch that decides, the last one if it goes to the end and else the worst; and the worst of those that do not.
+
+    Earlier ones that are as bad belong to what decides. A single saved time counts at the end only.
+    """
     beside = np.concatenate([[False], counts, [True]])
     counts = counts & (beside[:-2] | beside[2:])
-    where = np.flatnonzero(counts)
-    if not where.size:
-        return None
-    first, last = int(where[0]), int(where[-1])
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], counts.astype(int), [0]])))
+    found = [_between(time, percent, first, last - 1) for first, last in edges.reshape(-1, 2).tolist()]
+    if not found:
+        return None, None
+    main = found[-1] if found[-1].to_the_end else max(found, key=lambda one: abs(one.worst))
+    as_bad = [one for one in found if one.begin <= main.begin and abs(one.worst) >= _AS_BAD * abs(main.worst)]
+    bounds = (int(np.searchsorted(time, at)) for at in (as_bad[0].begin, main.end))
+    others = [one for one in found if one.end < as_bad[0].begin or one.begin > main.end]
+    return _between(time, percent, *bounds), max(others, key=lambda one: abs(one.worst), default=None)
+
+
+def _between(time: Vector, percent: Table, first: int, last: int) -> Stretch:
     inside = percent[first : last + 1]
     return Stretch(
         since=float(time[max(first - 1, 0)]),

@@ -56,6 +56,8 @@ def _failing(word: str, fails: Stretch) -> str:
 def _parts(found: Judgement) -> list[str]:
     """What else is not right."""
     parts = []
+    if found.also:
+        parts.append(f"{off(found.also.worst)} between t = {found.also.begin:.3g} and {found.also.end:.3g}")
     if found.escape:
         late = "late" if found.escape.amount > 0 else "early"
         parts.append(f"leaves the plateau {per_cent(found.escape.amount)} too {late}")

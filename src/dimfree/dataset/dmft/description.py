@@ -53,7 +53,7 @@ class DMFT(Memory[DataSetModel, None]):
         """Cubic in the number of steps, quadratic without responses."""
         T = problem.steps(problem.run.until)
         if is_exact(model.limit):
-            return Cost(1.0 + 5e-9 * T**3, T, 8.0 * 30 * T**2)
+            return Cost(1.5 + 5e-9 * T**3, T, 8.0 * 30 * T**2)
         paths, responses = self._paths(T), self._with_responses(model.limit, T)
         each = 4e-9 * T**2 + (6e-11 * T**3 if responses else 0.0)
         return Cost(2.0 + self.ensembles * paths * each, T, memory(T, paths, self.ensembles, responses))

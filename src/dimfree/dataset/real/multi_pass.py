@@ -27,7 +27,7 @@ class MultiPassSGD(Memory[DataSetModel, None]):
         """Two products with the data matrix a step, and its draw."""
         d, replicas, steps = model.dimension, problem.run.replicas, problem.steps(problem.run.until)
         entries = float(model.limit.alpha) * d**2
-        seconds = 3.0 + replicas * entries * (6e-9 + 1.8e-10 * steps)
+        seconds = 4.0 + replicas * entries * (1.2e-8 + 3e-10 * steps)
         return Cost(seconds, steps, dataset_memory(model.limit, d, len(problem.times), replicas))
 
     def replica(

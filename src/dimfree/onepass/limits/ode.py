@@ -42,7 +42,7 @@ class OverlapEquations(Equations[Overlaps]):
         evaluations = 7 * (150 + 2 * problem.run.until)
         kernels = m.width * n * two_point_seconds(m.activation) + 2e-9 * m.width**2 * n + 3e-5
         per_call = kernels + (variance_seconds(m) if self.variance_on else 0.0)
-        return Cost(_compiling(m) + evaluations * per_call, evaluations, 8.0 * 20 * n * n)
+        return Cost(compiling(m) + evaluations * per_call, evaluations, 8.0 * 20 * n * n)
 
     def accuracy(self, problem: Problem, model: TeacherModel) -> float:
         """The fluctuations of SGD."""
@@ -122,7 +122,7 @@ class _WithNextOrder(HighDimensional):
         return mean_growth(model, state, terms.J)
 
 
-def _compiling(model: TeacherModel) -> float:
+def compiling(model: TeacherModel) -> float:
     """CPU seconds until a program of these equations is there, the one that looks at its warnings included."""
     match model.activation:
         case Erf() | Polynomial():

@@ -21,7 +21,7 @@ from dimfree.errors import ProblemError, RefusalError
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.machine import duration
 from dimfree.onepass.limits.diffusion import Diffusion
-from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.onepass.limits.ode import HighDimensional, compiling
 from dimfree.onepass.model import TeacherModel, teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
@@ -219,7 +219,7 @@ def _ode(
     refusal = why_not(ode, problem) or _stuck(model, starts)
     if refusal:
         return np.zeros(0), (LeftOut(ode.name, refusal),)
-    seconds = cost_of(ode, problem.replace(**{"run.until": 10.0})).seconds - 4.0
+    seconds = cost_of(ode, problem.replace(**{"run.until": 10.0})).seconds - compiling(model)
     count = min(len(starts.a), max(_FEWEST, int(30.0 / seconds)))
     some = jax.tree.map(lambda x: x[:count], starts)
     return np.asarray(exit_events(model, some, threshold, horizon, ode)), ()
