@@ -16,6 +16,7 @@ from dimfree.onepass import observe
 pytestmark = pytest.mark.slow
 REPLICAS = 3000
 STEPS = (1, 4, 25)
+_TRIES = 10  # at problems that do not blow up
 CHAIN, SGD = df.OverlapChain(), df.VectorSGD()
 KINDS = {  # student, teacher, learning rates
     "smooth": ("tanh", "sin", (1.0, 8.0)),
@@ -71,6 +72,16 @@ def compare(checks: Checks, one: Drawn, account, run, key: jax.Array, rng: np.ra
         checks.same_products(f"{account.name}, {STEPS[i]} steps", *first)
 
 
+def compared(checks: Checks, drawn: Drawn, account, run, rng: np.random.Generator) -> bool:
+    """Compare one problem, unless plain SGD of it blows up (polynomials do, now and then): then there is no law."""
+    try:
+        compare(checks, drawn, account, run, jax.random.key(rng.integers(2**31)), rng, drawn)
+    except RuntimeWarning as overflow:
+        assert "overflow" in str(overflow) or "invalid" in str(overflow)
+        return False
+    return True
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_first_steps_have_the_law_of_plain_sgd(kind, rng, checks, cases, monkeypatch):
     for risk in ("risk", "offset_risk", "neuron_risk"):  # compared in whole runs; half of the compilation
@@ -79,8 +90,8 @@ def test_the_first_steps_have_the_law_of_plain_sgd(kind, rng, checks, cases, mon
     for account in (SGD,) if kind in ("two Gaussians", "noise") else (SGD, CHAIN):
         run = jax.jit(lambda m, state, times, account=account: account.advance(m, state, times)[1])
         for _ in range(max(1, cases // 3)):
-            drawn = draw(rng, one, d, KINDS[kind][2])
-            compare(checks, drawn, account, run, jax.random.key(rng.integers(2**31)), rng, drawn)
+            tries = (compared(checks, draw(rng, one, d, KINDS[kind][2]), account, run, rng) for _ in range(_TRIES))
+            assert any(tries), "every problem that was drawn blows up"
     checks.settle()
 
 
