@@ -12,6 +12,7 @@ from plain_functions import hinges
 import dimfree as df
 
 pytestmark = pytest.mark.slow
+_TRIES = 5  # at problems that do not blow up
 REPLICAS, TEST_SAMPLES = 256, 500
 OWN_SCALE = (
     0.5  # of the scatter of single runs, O(d^-1/2): how far the limit may be from their mean, which is O(1/d) away
@@ -59,6 +60,8 @@ def one_step(one: Drawn, t: float) -> float:
 def compare(checks: Checks, one: Drawn, weights: np.ndarray, rng: np.random.Generator, *only) -> None:
     """Accounts given by name or as objects."""
     comparison = df.compare(one.problem, only=only, budget=float("inf"))
+    if any("diverges" in left.reason for left in comparison.left_out):
+        raise df.DivergenceError("some of it blows up")
     assert len(comparison.names) == len(only), comparison.left_out
     times = one.problem.times[1:]
     counts = np.rint(times / one.rule.time_step).astype(int).tolist()
@@ -83,9 +86,20 @@ def compare(checks: Checks, one: Drawn, weights: np.ndarray, rng: np.random.Gene
 def test_runs_of_a_teacher(kind, rng, checks, tmp_path):
     sigma, g, width, units, *_ = KINDS[kind]
     one = structure(rng, sigma, g, int(rng.integers(1, width + 1)), int(rng.integers(1, units + 1)))
-    drawn, weights = problem_of(rng, one, kind, tmp_path, int(rng.integers(2**31)))
-    compare(checks, drawn, weights, rng, "sgd", "chain", df.HighDimensional(rtol=1e-6))
+    assert any(compared(checks, rng, one, kind, tmp_path) for _ in range(_TRIES)), (
+        "every problem that was drawn blows up"
+    )
     checks.settle()
+
+
+def compared(checks, rng, one, kind: str, folder) -> bool:
+    """Compare one problem, unless SGD of it blows up (polynomials do, now and then): then there is no law."""
+    drawn, weights = problem_of(rng, one, kind, folder, int(rng.integers(2**31)))
+    try:
+        compare(checks, drawn, weights, rng, "sgd", "chain", df.HighDimensional(rtol=1e-6))
+    except (df.DivergenceError, RuntimeWarning):  # here, or an overflow in plain SGD
+        return False
+    return True
 
 
 def test_runs_of_two_gaussians(rng, checks, tmp_path):
