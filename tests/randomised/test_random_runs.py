@@ -74,7 +74,7 @@ def compare(checks: Checks, one: Drawn, weights: np.ndarray, rng: np.random.Gene
                 if account == "ode":
                     spread, mean = known.std(axis=0, ddof=1), known.mean(axis=0)
                     error = spread / np.sqrt(len(known))
-                    # the scale of the theorem, sqrt(gamma/(p d)), with a growth of two: right-hand sides are checked to 1e-8 elsewhere
+                    # on the scale of the theorem, sqrt(gamma/(p d)), grown twofold; right-hand sides are checked elsewhere
                     own = (
                         OWN_SCALE * spread + one_step(one, float(times[i])) * np.abs(mean) + 2 * one.rule.time_step**0.5
                     )
