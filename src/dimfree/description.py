@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Generic, Literal, NamedTuple, Never, TypeVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
@@ -127,6 +128,10 @@ class Evolution(Description[M, S], Generic[M, S, X]):
         """Why the state is no longer to be trusted (a solver gave up), in one sentence; None while all is well."""
         return None
 
+    def twin(self, model: M) -> tuple["Evolution[M, S, X]", M]:
+        """Whose program runs it, and with what numbers: what is a special case of another description is not compiled itself."""
+        return self, model
+
     def run(self, model: M, start: S, times: Float[Array, " t"], key: Key[Array, ""], replicas: int = 1) -> Observed:
         """Observables at `times`, in one pure call."""
         return self.advance(model, self.begin(model, start, replicas, key), times)[1]
@@ -134,11 +139,12 @@ class Evolution(Description[M, S], Generic[M, S, X]):
     def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
         """Chunks of times, all of one shape, so that there is one compilation."""
         count, size = len(ask.times), min(self.chunk, len(ask.times))
-        state = _begin(self, model, start, ask.replicas if self.stochastic else 1, ask.key)
+        twin, numbers = self.twin(model)
+        state = _begin(twin, numbers, start, ask.replicas if self.stochastic else 1, ask.key)
         for first in range(0, count, size):
             asked = ask.times[first : first + size]
             padded = np.pad(asked, (0, size - len(asked)), mode="edge")
-            state, seen = _advance(self, model, state, jnp.asarray(padded))
+            state, seen = _advance(twin, numbers, state, jnp.asarray(padded))
             if why := self.failure(model, state):
                 raise DivergenceError(why)
             values = {name: np.asarray(x)[: len(asked)] for name, x in seen.items()}
@@ -146,7 +152,15 @@ class Evolution(Description[M, S], Generic[M, S, X]):
 
 
 def _begun(one: Evolution[M, S, X], model: M, start: S, replicas: int, key: Key[Array, ""]) -> X:
-    return one.begin(model, start, replicas, key)
+    begun: X = jax.tree.map(_as_computed, one.begin(model, start, replicas, key))
+    return begun
+
+
+def _as_computed(leaf: object) -> object:
+    """Numbers of the type that `advance` gives them: a constant of a weaker type would have it compiled twice."""
+    if not isinstance(leaf, jax.Array) or jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
+        return leaf
+    return jax.lax.convert_element_type(leaf, leaf.dtype)
 
 
 def _advanced(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
@@ -154,11 +168,11 @@ def _advanced(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, "
 
 
 _begin = quick_program(_begun)
-_ADVANCED = {False: quick_program(_advanced), True: program(_advanced)}  # by whether it has replicas, and so long loops
+_ADVANCED = {False: quick_program(_advanced), True: program(_advanced)}  # by whether it is real, and its loops long
 
 
 def _advance(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
-    return _ADVANCED[one.stochastic](one, model, state, times)
+    return _ADVANCED[one.real](one, model, state, times)
 
 
 class Memory(Description[M, S]):

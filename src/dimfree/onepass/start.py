@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from dimfree.compiled import quick_program
+from dimfree.compiled import program, quick_program
 from dimfree.errors import ProblemError
 from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.gaussian.particles import MOST_PAIRS, Particles
@@ -31,6 +31,7 @@ class Start(eqx.Module):
     weights: Float[Array, "n d"] | None
     bias: Float[Array, " p"]
     scale: Float[Array, ""] | None = None  # of the law that it was drawn from, if that is a Gaussian
+    alike: bool = eqx.field(default=False, static=True)  # whether all units begin with one value of the second layer
 
     @property
     def overlaps(self) -> Overlaps:
@@ -68,20 +69,21 @@ def draw_start(problem: OnePassProblem, key: Key[Array, ""], *, vectors: bool) -
     """A start of the problem. With `vectors` the overlaps are those measured on the weights that were drawn."""
     bias = jnp.asarray(np.full(problem.network.width, problem.network.bias_start))
     scale = jnp.asarray(problem.start.scale) if isinstance(problem.start, GaussianStart) else None
+    alike = problem.network.alike
     if isinstance(problem.data, TwoGaussians):
         measured, weights = _measured(problem, _weights(problem, key))
-        return Start(measured, weights, bias, scale)
+        return Start(measured, weights, bias, scale, alike)
     match problem.start:
         case GaussianStart() | SphereStart() if problem.network.width > MOST_PAIRS:
-            return Start(draw_particles(problem, key), None, bias, scale)
+            return Start(draw_particles(problem, key), None, bias, scale, alike)
         case GaussianStart() | SphereStart() if not vectors:
-            return Start(_overlaps_law(problem, problem.start, key), None, bias, scale)
+            return Start(_overlaps_law(problem, problem.start, key), None, bias, scale, alike)
         case OverlapStart():  # the given overlaps, not those of the weights up to rounding
             overlaps = _given(problem, problem.start)
-            return Start(overlaps, embed(overlaps, problem) if vectors else None, bias, scale)
+            return Start(overlaps, embed(overlaps, problem) if vectors else None, bias, scale, alike)
         case _:
             measured, weights = _measured(problem, _weights(problem, key))
-            return Start(measured, weights, bias, scale)
+            return Start(measured, weights, bias, scale, alike)
 
 
 def typical_overlaps(problem: OnePassProblem) -> Overlaps | None:
@@ -123,7 +125,7 @@ def _drawn(problem: OnePassProblem, start: GaussianStart | SphereStart, key: Key
     return _draw(key, jnp.asarray(problem.teacher_overlap), jnp.asarray(start.scale), (p, k, d), sphere)
 
 
-@quick_program
+@program
 def _draw(
     key: Key[Array, ""], P: Float[Array, "k k"], scale: Float[Array, ""], sizes: tuple[int, int, int], sphere: bool
 ) -> Float[Array, "n d"]:

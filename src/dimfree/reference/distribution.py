@@ -16,7 +16,7 @@ from dimfree.functions import Activation, activation
 from dimfree.functions.ramps import DIP_RAMP, RAMP, TRUNCATED_RELU
 from dimfree.gaussian.directions import interaction, potential
 from dimfree.onepass.fields.anisotropic import Neurons, anisotropic
-from dimfree.onepass.fields.field import begin, solve
+from dimfree.onepass.fields.field import solve
 from dimfree.onepass.fields.global_minimum import default_grid, global_minimum
 from dimfree.onepass.fields.radial import quantile_radii, two_gaussians
 from dimfree.onepass.limits.solvable import linear_law, quadratic_variance
@@ -88,7 +88,7 @@ def radial_flow(inputs: Values) -> Values:
     written = re.search(r"step ([\d.e-]+)", inputs.get("convention", ""))
     run = solve(field, start, _times(inputs), float(written[1]) if written else 0.005)
     r = np.asarray(run.particles)
-    return {"risk": run.risk, "mean_r": r.mean(axis=1), "std_r": r.std(axis=1), "risk0": begin(field, start).risk}
+    return {"risk": run.risk, "mean_r": r.mean(axis=1), "std_r": r.std(axis=1), "risk0": field.terms(start)[1]}
 
 
 def radial_minimum(inputs: Values) -> Values:

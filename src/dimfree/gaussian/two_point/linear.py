@@ -15,6 +15,7 @@ from dimfree.functions.activation import PiecewiseLinear
 from dimfree.gaussian.arcsine import arcsine
 from dimfree.gaussian.nodes import gauss_legendre
 
+_NOTHING = 4e-15  # share of a variance that rounding leaves where there is none
 Number = float | Float[Array, "..."]
 
 
@@ -43,16 +44,16 @@ def piecewise_linear(
     c: Float[Array, "..."],
     q_w: Float[Array, "..."],
 ) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
-    """kappa, A, B."""
+    """kappa, A, B. Straight parts that are zero are left out, because that halves the program of a ReLU."""
     kappa = sigma.constant * g.constant + sigma.slope * g.slope * c
     A, B = jnp.zeros_like(c), jnp.full_like(c, sigma.slope * g.slope)
-    for a, s in zip(sigma.kinks, sigma.bends, strict=True):
+    for a, s in () if _is_bent_only(g) else zip(sigma.kinks, sigma.bends, strict=True):
         mean, above, density = _hinge(a, q_u)
         # the hinge against the straight line constant + slope w
         kappa += s * (g.constant * mean + g.slope * c * above)
         A += s * density * (g.constant + g.slope * c / q_u * a)
         B += s * g.slope * above
-    for b, s in zip(g.kinks, g.bends, strict=True):
+    for b, s in () if _is_bent_only(sigma) else zip(g.kinks, g.bends, strict=True):
         mean, above, _ = _hinge(b, q_w)
         kappa += s * (sigma.constant * mean + sigma.slope * c * above)
         B += s * sigma.slope * above
@@ -61,6 +62,15 @@ def piecewise_linear(
             pair = _two_hinges(a, b, q_u, c, q_w)
             kappa, A, B = kappa + s * r * pair[0], A + s * r * pair[1], B + s * r * pair[2]
     return kappa, A, B
+
+
+def _is_bent_only(f: Hinges) -> bool:
+    return _is_zero(f.constant) and f.slope == 0.0
+
+
+def _is_zero(x: Number) -> bool:
+    """Known to be zero when the program is written."""
+    return isinstance(x, float) and x == 0.0
 
 
 def _hinge(a: Number, q: Array) -> tuple[Array, Array, Array]:
@@ -73,6 +83,9 @@ def _hinge(a: Number, q: Array) -> tuple[Array, Array, Array]:
 
 def _two_hinges(a: Number, b: Number, q_u: Array, c: Array, q_w: Array) -> tuple[Array, Array, Array]:
     both = both_above(a, b, q_u, c, q_w)
+    if _is_zero(a) and _is_zero(b):
+        A = _root(q_w - c**2 / q_u, q_w) / (2 * pi * jnp.sqrt(q_u))
+        return q_u * A + c * both, A, both
     density_a, density_b = _hinge(a, q_u)[2], _hinge(b, q_w)[2]
     hinge_given_a, w_above_given_a = _conditional_hinge(b, c / q_u * a, q_w - c**2 / q_u, q_w)
     _, u_above_given_b = _conditional_hinge(a, c / q_w * b, q_u - c**2 / q_w, q_u)
@@ -87,12 +100,18 @@ def _conditional_hinge(b: Number, mean: Array, variance: Array, whole: Array) ->
 
     Nothing left but rounding counts as zero, with half the mass above an equal mean.
     """
-    positive = variance > 4e-15 * whole
+    positive = variance > _NOTHING * whole
     scale = jnp.sqrt(jnp.where(positive, variance, 1.0))
     z = (mean - b) / scale
     spread = scale * jnp.exp(-0.5 * z**2) / sqrt(2 * pi) + (mean - b) * ndtr(z)
     step = jnp.heaviside(mean - b, 0.5)
     return jnp.where(positive, spread, jnp.maximum(mean - b, 0.0)), jnp.where(positive, ndtr(z), step)
+
+
+def _root(variance: Array, whole: Array) -> Array:
+    """sqrt(variance), and zero if only rounding is left of `whole`."""
+    positive = variance > _NOTHING * whole
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, variance, 1.0)), 0.0)
 
 
 def both_above(a: Number, b: Number, q_u: Array, c: Array, q_w: Array) -> Array:
@@ -104,7 +123,7 @@ def both_above(a: Number, b: Number, q_u: Array, c: Array, q_w: Array) -> Array:
     rho = c / jnp.sqrt(q_u * q_w)
     aligned = 1 - jnp.abs(rho) < 1e-15  # u and w are the same: the angle is fixed, and so its gradient vanishes
     angle = jnp.where(aligned, jnp.copysign(pi / 2, rho), arcsine(jnp.where(aligned, 0.0, rho)))
-    if isinstance(a, float) and a == b == 0.0:
+    if _is_zero(a) and _is_zero(b):
         return 0.25 + angle / (2 * pi)
     sign = jnp.where(rho < 0, -1.0, 1.0)
     h, k = a / jnp.sqrt(q_u), sign * b / jnp.sqrt(q_w)

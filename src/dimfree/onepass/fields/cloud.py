@@ -23,7 +23,7 @@ from dimfree.onepass.fields.field import Descent, Field, solve
 from dimfree.onepass.model import TeacherModel
 
 _ALONG, _REST = 16, 5  # points of the cloud in each teacher direction, and in the norm of the rest
-ANGLES = 10  # nodes for the angle between the parts of two neurons that are orthogonal to the teacher
+ANGLES = 6  # nodes for the angle between the parts of two neurons that are orthogonal to the teacher
 
 
 class Neurons(eqx.Module):

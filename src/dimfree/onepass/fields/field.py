@@ -54,9 +54,9 @@ class Descent(eqx.Module):
         return jnp.isfinite(self.risk) & (self.rise <= _ROUNDING * jnp.maximum(1.0, self.risk))
 
 
-def begin(field: Field, particles: Any) -> Descent:
-    """The flow at time 0."""
-    return Descent(particles, jnp.zeros(()), field.terms(particles)[1], jnp.zeros(()))
+def begin(particles: Any) -> Descent:
+    """The flow at time 0, whose risk no step has computed yet."""
+    return Descent(particles, jnp.zeros(()), jnp.full((), jnp.inf), jnp.zeros(()))
 
 
 @eqx.filter_jit
@@ -82,7 +82,7 @@ def advance(field: Field, flow: Descent, times: Float[Array, " t"], step: Float[
 
 def solve(field: Field, particles: Any, times: Float[Array, " t"], step: float = 0.02) -> Descent:
     """The flow at `times` from given particles."""
-    return advance(field, begin(field, particles), times, jnp.asarray(step))[1]
+    return advance(field, begin(particles), times, jnp.asarray(step))[1]
 
 
 def equal_steps(length: Float[Array, ""], longest: Float[Array, ""]) -> tuple[Int[Array, ""], Float[Array, ""]]:

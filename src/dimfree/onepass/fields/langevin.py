@@ -72,5 +72,5 @@ def langevin(
     key: Key[Array, ""],
 ) -> tuple[Float[Array, "t n"], Float[Array, " t"]]:
     """Norms and risk of Langevin particles at `times`."""
-    run = stirred(field, bath, (begin(field, r), key), times, step)[1]
+    run = stirred(field, bath, (begin(r), key), times, step)[1]
     return run.particles, run.risk

@@ -3,7 +3,7 @@
 From the canonical convention to the sheet: P = A Aᵀ, coordinates z of the teacher's span in which the label is f*(A z), weights
 s = (the part of w in the span)/sqrt(d) with M = s Aᵀ, r = |the rest of w|/sqrt(d) with Q_ii = |s|² + r², the same time, and R is
 twice the risk. A Gaussian start is a Gauss rule in s and r, whose weights are the shares of its particles, with both halves of
-the law of the second layer at every point.
+the law of the second layer at every point, unless it is one value.
 """
 
 from typing import Any, ClassVar
@@ -123,10 +123,10 @@ def kinks(target: Target) -> tuple[float, ...]:
     return target.activation.kinks if isinstance(target, Committee) else ()
 
 
-def particle_count(model: TeacherModel, count: int) -> int:
+def particle_count(units: int, alike: bool, count: int) -> int:
     """How many points the Gauss rule of at most `count` has."""
-    along, rest = _points(model.units, count)
-    return _LAYERS * along**model.units * rest
+    along, rest = _points(units, count)
+    return (1 if alike else _LAYERS) * along**units * rest
 
 
 def _points(k: int, count: int) -> tuple[int, int]:
@@ -139,9 +139,10 @@ def _points(k: int, count: int) -> tuple[int, int]:
 def _gauss(model: TeacherModel, start: Start, count: int) -> tuple[SubspaceNeurons, Float[Array, " n"]]:
     assert start.scale is not None, "the law of the start is asked for Gaussian starts only"
     points, weights = gaussian_cloud(np.eye(model.units), model.dimension, start.scale, *_points(model.units, count))
-    a = jnp.repeat(quantiles(start.measured.a, _LAYERS), weights.size)
-    s, r = jnp.tile(points.M, (_LAYERS, 1)), jnp.tile(points.r, _LAYERS)
-    return SubspaceNeurons(a, jnp.full(a.size, start.bias[0]), s, r), jnp.tile(weights / _LAYERS, _LAYERS)
+    layers = 1 if start.alike else _LAYERS
+    a = jnp.repeat(quantiles(start.measured.a, layers), weights.size)
+    s, r = jnp.tile(points.M, (layers, 1)), jnp.tile(points.r, layers)
+    return SubspaceNeurons(a, jnp.full(a.size, start.bias[0]), s, r), jnp.tile(weights / layers, layers)
 
 
 def _measured(model: TeacherModel, start: Start) -> SubspaceNeurons:

@@ -25,7 +25,7 @@ from dimfree.gaussian.increments import Rule, kick, rule
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.variance.ladder import variance_points, variance_seconds
 from dimfree.onepass.limits.caution import misstated_spread, refused_spread
-from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.onepass.limits.ode import HighDimensional, decayed
 from dimfree.onepass.model import TeacherModel
 from dimfree.onepass.observe import teacher_observables
 from dimfree.onepass.problem import OnePassProblem
@@ -157,15 +157,15 @@ def _step_path(
     model: TeacherModel, nodes: Rule, t: Array, h: Array, start: Overlaps, norms: Array, drawn: Array
 ) -> _Stepped:
     """The midpoint rule; its midpoint has half of the noise, so that noise made in this step is also carried by the drift."""
-    velocity = HighDimensional().velocity
-    first, mean = velocity(model, t, start), velocity(_without_decay(model), t, start)
+    mean = HighDimensional().drift(model, t, start)
+    first = decayed(model, start, mean)
     middle = _moved(start, h / 2, first)
     shares, turn = jnp.split(drawn.astype(float), [nodes.w.size])
     turned = nodes if nodes.exact else nodes._replace(x=nodes.x @ _rotation(turn))
     noise = kick(model, model.schedule(t + h / 2), middle, mean, turned, shares)
     scale = jnp.sqrt(model.time_step * h)
     there = _moved(middle, scale / 2, noise)
-    second = velocity(model, t + h / 2, there)
+    second = HighDimensional().velocity(model, t + h / 2, there)
     end, outside = _possible(model, _moved(_moved(start, h, second), scale, noise), norms)
     pace = _distance(second, first) / jnp.maximum(_distance(there, start), 1e-30)
     return _Stepped(end, outside, pace)
@@ -179,11 +179,6 @@ def _possible(model: TeacherModel, state: Overlaps, norms: Array) -> tuple[Overl
     s = jnp.sqrt(norms / jnp.diagonal(Q)) if model.spherical else jnp.ones_like(norms)
     far = values[0] < -jnp.max(jnp.diagonal(state.Q)) / model.dimension  # below 1/d the theory resolves nothing
     return Overlaps(s[:, None] * Q * s, s[:, None] * state.M, state.a), far
-
-
-def _without_decay(model: TeacherModel) -> TeacherModel:
-    nothing = jnp.zeros_like(model.omega)
-    return eqx.tree_at(lambda m: (m.omega, m.omega_a), model, (nothing, nothing))
 
 
 def _moved(state: Overlaps, by: Array, direction: Overlaps) -> Overlaps:

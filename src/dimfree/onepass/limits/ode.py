@@ -71,21 +71,34 @@ class OverlapEquations(Equations[Overlaps]):
         return jnp.max(jnp.abs(state.Q))
 
     def growth(self, model: TeacherModel, state: Overlaps, terms: GradientTerms) -> Float[Array, "p p"]:
-        """What the squares of the steps add to Q, at leading order in 1/d."""
-        return model.gamma / (model.width * model.batch) * variance(model, state)
+        """What the squares of the steps add to Q, at leading order in 1/d; nothing, at no cost, if the rate vanishes."""
+        weight, nothing = model.gamma / (model.width * model.batch), jnp.zeros_like(state.Q)
+        return jax.lax.cond(weight > 0, lambda: weight * variance(model, state), lambda: nothing)
 
     def velocity(self, model: TeacherModel, t: Float[Array, ""], state: Overlaps) -> Overlaps:
         """The right-hand side of equation (2.1)."""
+        return decayed(model, state, self.drift(model, t, state))
+
+    def drift(self, model: TeacherModel, t: Float[Array, ""], state: Overlaps) -> Overlaps:
+        """What learning does to the overlaps, before weights decay."""
         rate, terms = model.schedule(t), gradient_terms(model, state)
         Phi = rate * terms.PsiGF
         if self.variance_on:
             Phi = Phi + rate**2 * self.growth(model, state, terms)
-        da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.train_a else jnp.zeros_like(state.a)
+        da = rate * model.eta_a * terms.Psia if model.train_a else jnp.zeros_like(state.a)
         dM = rate * terms.PsiM
-        if model.spherical:  # the projection undoes decay and any change of norm
-            shrink = jnp.diagonal(Phi) / (2 * jnp.diagonal(state.Q))
-            return Overlaps(Phi - (shrink[:, None] + shrink) * state.Q, dM - shrink[:, None] * state.M, da)
-        return Overlaps(Phi - 2 * model.omega * state.Q, dM - model.omega * state.M, da)
+        if not model.spherical:
+            return Overlaps(Phi, dM, da)
+        shrink = jnp.diagonal(Phi) / (2 * jnp.diagonal(state.Q))
+        return Overlaps(Phi - (shrink[:, None] + shrink) * state.Q, dM - shrink[:, None] * state.M, da)
+
+
+def decayed(model: TeacherModel, state: Overlaps, drift: Overlaps) -> Overlaps:
+    """The drift with weight decay, which a projection to the sphere undoes for the first layer."""
+    da = drift.a - model.omega_a * state.a if model.train_a else drift.a
+    if model.spherical:
+        return Overlaps(drift.Q, drift.M, da)
+    return Overlaps(drift.Q - 2 * model.omega * state.Q, drift.M - model.omega * state.M, da)
 
 
 class HighDimensional(OverlapEquations):
@@ -157,3 +170,7 @@ class GradientFlow(OverlapEquations):
     )
     cites: ClassVar[tuple[str, ...]] = ("robbins1951", "veiga2022")
     variance_on: ClassVar[bool] = False
+
+    def twin(self, model: TeacherModel) -> tuple[HighDimensional, TeacherModel]:
+        """The full equations, in which the learning rate is the weight of the variance and nothing else."""
+        return HighDimensional(self.rtol, self.atol), eqx.tree_at(lambda m: m.gamma, model, jnp.zeros_like(model.gamma))

@@ -84,7 +84,8 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
 
     def cost(self, problem: Problem, model: OnePassModel) -> Cost:
         """Four evaluations a step, and one at every saved time."""
-        count = self._count(model)
+        assert isinstance(problem, OnePassProblem)
+        count = self._count(problem, model)
         passed = float(model.schedule.elapsed(jnp.asarray(problem.run.until)))
         steps = passed / self._longest(model) + len(problem.times)
         calls = (1 if model.noisy else 4) * steps + len(problem.times)
@@ -125,10 +126,12 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
     def _longest(self, model: OnePassModel) -> float:
         return (self.step or form_of(model).step) / (_FINER if model.noisy else 1)
 
-    def _count(self, model: OnePassModel) -> int:
+    def _count(self, problem: OnePassProblem, model: OnePassModel) -> int:
         if self.own_start:
             return model.width
-        return particle_count(model, self.particles) if isinstance(model, TeacherModel) else self.particles
+        if isinstance(model, TeacherModel):
+            return particle_count(model.units, problem.network.alike, self.particles)
+        return self.particles
 
     def _start_refusal(self, problem: OnePassProblem) -> str | None:
         """The law of the start must be known."""
@@ -153,7 +156,7 @@ def _begun(one: DistributionalDynamics, model: OnePassModel, start: Start, key: 
     """One program, which other numbers do not compile again."""
     form = form_of(model)
     particles, kept = form.own(model, start) if one.own_start else form.law(model, start, one.particles)
-    return Underway(begin(form.field(model, kept), particles), kept, key, jnp.asarray(True))
+    return Underway(begin(particles), kept, key, jnp.asarray(True))
 
 
 def form_of(model: OnePassModel) -> Form[Any]:

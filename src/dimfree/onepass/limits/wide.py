@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,6 +34,8 @@ from dimfree.onepass.model import TeacherModel
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
+_NARROW = 8  # width up to which all pairs at all angles take microseconds
+_INFINITE = 1e32  # a dimension in which angles between random directions are rounding errors
 _CUT_OFF = 1e-6  # largest term that the series of the dimensionless limit may leave out
 
 
@@ -181,6 +184,13 @@ class Dimensionless(WideNetwork):
     def cut_off(self, model: TeacherModel, state: Particles) -> Float[Array, ""]:
         """What the series leaves out."""
         return truncation(model, state)
+
+    def twin(self, model: TeacherModel) -> tuple[WideNetwork, TeacherModel]:
+        """The mean-field limit at infinite dimension, while its angles, all of them right, cost nothing."""
+        if model.width > _NARROW or self._is_linear(model):
+            return self, model
+        infinite = eqx.tree_at(lambda m: m.dimension, model, jnp.full_like(model.dimension, _INFINITE))
+        return MeanField(self.rtol, self.atol, self.self_term), infinite
 
     def _is_linear(self, model: TeacherModel) -> bool:
         m = model

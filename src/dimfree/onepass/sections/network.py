@@ -59,6 +59,12 @@ class TwoLayer(Section):
         return "trained" if "second-layer" in self.trained else "fixed"
 
     @property
+    def alike(self) -> bool:
+        """Whether all units begin with one value of the second layer."""
+        given = self.second_layer_start
+        return given != "signs" and (not isinstance(given, tuple) or len(set(given)) == 1)
+
+    @property
     def has_offsets(self) -> bool:
         """Whether neurons have an offset b that is not zero or may become so."""
         return "bias" in self.trained or self.bias_start != 0
