@@ -24,7 +24,7 @@ def compare(
     only: Annotated[
         list[str] | None, typer.Option("--only", help="Only these descriptions.", autocompletion=description_names)
     ] = None,
-    budget: Annotated[float, typer.Option("--budget", help="Seconds; what does not fit is left out.")] = 120.0,
+    budget: Annotated[float, typer.Option("--budget", help="Seconds; what does not fit is left out.")] = 60.0,
     replicas: Annotated[
         list[str] | None, typer.Option("--replicas", help="Replicas: a number, or NAME=NUMBER for one description.")
     ] = None,

@@ -25,7 +25,7 @@ def compare(
     replicas: int | Mapping[str, int] | None = None,
     seed: int | None = None,
     only: Iterable[str | AnyDescription] | None = None,
-    budget: float | None = 120.0,
+    budget: float | None = 60.0,
     progress: bool = False,
     watch: Watcher = nobody,
 ) -> Comparison:

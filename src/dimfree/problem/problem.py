@@ -25,7 +25,7 @@ class Problem(Section):
     title: ClassVar[str] = "the problem"
     time_units: ClassVar[str]
     shares_start: ClassVar[bool] = True  # whether all replicas begin at one start, unless run.starts asks for more
-    dimension: int = Field(default=500, gt=0, le=10**15)
+    dimension: int = Field(default=300, gt=0, le=10**15)
     run: Run = Run()
 
     def __new__(cls: type[AnyProblem], /, **values: Any) -> AnyProblem:
