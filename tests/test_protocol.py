@@ -36,6 +36,12 @@ GAUSSIANS = df.Problem(
     network=df.TwoLayer(width=60, activation="ramp"),
     run=df.Run(until=0.5, replicas=6, points=5, spacing="linear"),
 )
+POINTS = df.Problem(
+    data=df.DrawnPoints(samples=8, held_out=20),
+    network=df.ScaledTwoLayer(width=200, output_scale=1.0),
+    dimension=6,
+    run=df.Run(until=5.0, replicas=6, points=6),
+)
 PROBLEMS = {
     "teacher": TEACHER,
     "relu-trained": TEACHER.replace(
@@ -61,6 +67,7 @@ PROBLEMS = {
     "offsets": TEACHER.replace(**{"network.trained": ["first-layer", "bias"], "network.bias_start": 0.2}),
     "gaussians": GAUSSIANS,
     "gaussians-noisy": GAUSSIANS.replace(**{"training.inverse_temperature": 30.0, "training.weight_decay": 0.1}),
+    "points": POINTS,
     "clusters": CLUSTERS,
     "clusters-square": CLUSTERS.replace(**{"training.loss": "square", "training.batch_fraction": 0.4}),
 }
@@ -81,6 +88,7 @@ AGREES_WITHIN = {
     },
     "gaussians": {"sgd": 5.0, "pde": 15.0},
     "clusters": {"multi-pass": 10.0, "dmft": 10.0, "static": 10.0},
+    "points": {"network-flow": 5.0, "linearised": 5.0, "infinite-width": 5.0},
 }
 
 
@@ -202,6 +210,7 @@ OTHER_NUMBERS = {
     "teacher": {"training.learning_rate": 0.5, "run.until": 1.0, "data.noise": 0.02},  # as many steps
     "gaussians": {"training.learning_rate": 0.16, "run.until": 0.25, "data.contrast": 0.5},
     "gaussians-noisy": {"training.inverse_temperature": 20.0, "training.weight_decay": 0.2},
+    "points": {"network.output_scale": 2.0, "run.until": 2.0, "data.noise": 0.1, "start.scale": 2.0},
     "clusters": {"training.learning_rate": 0.1, "run.until": 1.0, "data.variance": 0.6},
 }
 
@@ -226,6 +235,8 @@ DERIVATIVES = {
     ("teacher", "pde"): lambda model: model.target.second_layer,
     ("gaussians", "pde"): lambda model: model.Delta,
     ("gaussians-noisy", "pde"): lambda model: model.omega,
+    ("points", "linearised"): lambda model: model.y,
+    ("points", "infinite-width"): lambda model: model.y,
 }
 
 

@@ -34,6 +34,16 @@ if TYPE_CHECKING:
     from dimfree.errors import DimfreeError, DivergenceError, OutputError, PluginWarning, ProblemError, RefusalError
     from dimfree.functions import activation
     from dimfree.gaussian.overlaps import Overlaps
+    from dimfree.lazy.flow import NetworkFlow
+    from dimfree.lazy.linear import InfiniteWidth, Linearised
+    from dimfree.lazy.problem import (
+        DrawnPoints,
+        FullGradientFlow,
+        GivenPoints,
+        LazyProblem,
+        PairedStart,
+        ScaledTwoLayer,
+    )
     from dimfree.onepass.limits.band import band
     from dimfree.onepass.limits.diffusion import Diffusion
     from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
@@ -123,6 +133,19 @@ _HOMES = {
     ),
     "dimfree.functions": ("activation",),
     "dimfree.gaussian.overlaps": ("Overlaps",),
+    "dimfree.lazy.flow": ("NetworkFlow",),
+    "dimfree.lazy.linear": (
+        "InfiniteWidth",
+        "Linearised",
+    ),
+    "dimfree.lazy.problem": (
+        "DrawnPoints",
+        "FullGradientFlow",
+        "GivenPoints",
+        "LazyProblem",
+        "PairedStart",
+        "ScaledTwoLayer",
+    ),
     "dimfree.onepass.limits.band": ("band",),
     "dimfree.onepass.limits.diffusion": ("Diffusion",),
     "dimfree.onepass.limits.ode": (

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from dimfree.setting import Setting
 
 SETTINGS_GROUP, DESCRIPTIONS_GROUP = "dimfree.settings", "dimfree.descriptions"
-_OWN = ("dimfree.onepass.setting:SETTING", "dimfree.dataset.setting:SETTING")
+_OWN = (
+    "dimfree.onepass.setting:SETTING",
+    "dimfree.dataset.setting:SETTING",
+    "dimfree.lazy.setting:SETTING",
+)
 _ALIASES = {"neurons": "sgd"}  # names of former versions
 
 
