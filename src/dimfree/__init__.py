@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from dimfree.questions.couplings.answer import couplings
     from dimfree.questions.escape.answer import sample_complexity
     from dimfree.questions.exit_times.answer import exit_times
+    from dimfree.questions.laziness.answer import laziness
     from dimfree.questions.regimes.answer import regime
     from dimfree.questions.temperature.answer import temperature
     from dimfree.registry import descriptions, settings
@@ -198,6 +199,7 @@ _HOMES = {
     "dimfree.questions.couplings.answer": ("couplings",),
     "dimfree.questions.escape.answer": ("sample_complexity",),
     "dimfree.questions.exit_times.answer": ("exit_times",),
+    "dimfree.questions.laziness.answer": ("laziness",),
     "dimfree.questions.regimes.answer": ("regime",),
     "dimfree.questions.temperature.answer": ("temperature",),
     "dimfree.registry": (

@@ -33,6 +33,8 @@ _ENTRIES = {
     "dimension-free": "dimfree.gallery.dimension_free:DimensionFree",
     "noisy-sgd": "dimfree.gallery.noisy_sgd:NoisySGD",
     "truncated-relu": "dimfree.gallery.truncated_relu:TruncatedReLU",
+    "lazy-to-rich": "dimfree.gallery.lazy_to_rich:LazyToRich",
+    "kernels-lose": "dimfree.gallery.kernels_lose:KernelsLose",
 }
 
 

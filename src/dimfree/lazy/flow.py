@@ -64,7 +64,8 @@ class NetworkFlow(Evolution[LazyModel, Key[Array, ""], Networks]):
         def one(pair: tuple[Weights, Weights]) -> tuple[Weights, Bool[Array, ""], Errors, Features]:
             start, theta = pair
             last, alive, at_times = self._integrated(model, theta, state.time, times)
-            seen = jax.vmap(lambda now: (network_errors(model, now, start), features(model, now, start)))(at_times)
+            # time after time: batched eigenvalues wait for threads of the pool that they run on, and may wait for ever
+            seen = jax.lax.map(lambda now: (network_errors(model, now, start), features(model, now, start)), at_times)
             return last, alive, *seen
 
         theta, alive, *observed = jax.lax.map(one, (state.start, state.theta))

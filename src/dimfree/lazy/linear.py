@@ -18,8 +18,8 @@ from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.lazy.flow import starts
 from dimfree.lazy.kernel import infinite_width_kernel
 from dimfree.lazy.model import LazyModel
-from dimfree.lazy.network import jacobian, output, product
-from dimfree.lazy.observe import errors, size
+from dimfree.lazy.network import Weights, jacobian, output, product
+from dimfree.lazy.observe import Errors, errors, size
 from dimfree.problem import Problem
 
 
@@ -66,7 +66,7 @@ class _LinearFlow(Evolution[LazyModel, Key[Array, ""], Spectral]):
         """Any time at once; nothing moves but the weights."""
 
         def at(time: Float[Array, ""]) -> dict[str, Array]:
-            return jax.vmap(lambda one: _linear(model, one, time))(state)
+            return jax.vmap(lambda one: at_time(model, one, time)[0]._asdict())(state)
 
         return state, jax.vmap(at)(times)
 
@@ -85,16 +85,7 @@ class Linearised(_LinearFlow):
 
     def begin(self, model: LazyModel, start: Key[Array, ""], replicas: int, key: Key[Array, ""]) -> Spectral:
         """The kernels of the networks that real gradient flow starts from."""
-
-        def one(number: Array) -> Spectral:
-            theta = jax.tree.map(lambda x: x[number], networks)
-            rows, held = (jacobian(model.shape, theta, X) for X in (model.X, model.X_held))
-            g, g_held = (model.gamma * output(model.shape, theta, X) for X in (model.X, model.X_held))
-            N = model.width
-            return spectral(product(rows, rows) / N, product(held, rows) / N, g - model.y, g_held, size(theta))
-
-        networks = starts(model, start, replicas)
-        return jax.lax.map(one, jnp.arange(replicas))
+        return jax.lax.map(lambda theta: linearised(model, theta), starts(model, start, replicas))
 
 
 class InfiniteWidth(_LinearFlow):
@@ -120,9 +111,19 @@ class InfiniteWidth(_LinearFlow):
         return jax.tree.map(lambda x: x[None], solved)
 
 
-def _linear(model: LazyModel, one: Spectral, time: Float[Array, ""]) -> dict[str, Array]:
+def linearised(model: LazyModel, theta: Weights) -> Spectral:
+    """The linear flow that begins at this network."""
+    rows, held = (jacobian(model.shape, theta, X) for X in (model.X, model.X_held))
+    g, g_held = (model.gamma * output(model.shape, theta, X) for X in (model.X, model.X_held))
+    N = model.width
+    return spectral(product(rows, rows) / N, product(held, rows) / N, g - model.y, g_held, size(theta))
+
+
+def at_time(model: LazyModel, one: Spectral, time: Float[Array, ""]) -> tuple[Errors, Float[Array, " m"]]:
+    """What is seen of a linear flow, and its outputs on the held-out points."""
     x = one.eigenvalues * time
     phi = time * jnp.where(x > 0, -jnp.expm1(-x) / jnp.where(x > 0, x, 1.0), 1.0)
     e = one.vectors @ (jnp.exp(-x) * one.along)
     moved = jnp.sqrt(jnp.sum(one.eigenvalues * (phi * one.along) ** 2) / model.clock)
-    return errors(model, e, one.g_held - one.to_held @ (phi * one.along), moved, one.size)._asdict()
+    g_held = one.g_held - one.to_held @ (phi * one.along)
+    return errors(model, e, g_held, moved, one.size), g_held

@@ -30,7 +30,7 @@ class DrawnPoints(Section):
     samples: PositiveInt = 20
     held_out: PositiveInt = 200
     law: Literal["gaussian", "sphere"] = "gaussian"
-    link: Activation = "he2"
+    link: Activation = "hard-tanh"
     noise: NonNegativeFloat = 0.0
     seed: int = Field(default=0, ge=0, lt=2**63)  # of the data set; run.seed is that of the networks
 
@@ -119,7 +119,7 @@ class LazyProblem(Problem):
 
     time_units: ClassVar[str] = "output_scale² * width * time of the gradient flow"
     shares_start: ClassVar[bool] = False
-    dimension: int = Field(default=10, gt=0, le=10**6)
+    dimension: int = Field(default=6, gt=0, le=10**6)
     data: Annotated[DrawnPoints | GivenPoints, Field(discriminator="kind")] = DrawnPoints()
     network: ScaledTwoLayer = ScaledTwoLayer()
     training: FullGradientFlow = FullGradientFlow()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimfree.errors import ProblemError, suggest
-from dimfree.reference import committee, diffusion, distribution, dmft, limits, mean_field, phase_retrieval
+from dimfree.reference import committee, diffusion, distribution, dmft, lazy, limits, mean_field, phase_retrieval
 
 Values = dict[str, Any]
 
@@ -67,6 +67,8 @@ ADAPTERS: dict[str, Callable[[Values], Values]] = {
     "noisy_model": distribution.noisy_model,
     "bound": distribution.bound,
     "barron": distribution.barron,
+    "lazy_kernel": lazy.kernel,
+    "lazy_linearised": lazy.flow,
 }
 
 _WITH_COVARIANCE = (

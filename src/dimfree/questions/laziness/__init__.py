@@ -1,0 +1,1 @@
+"""How lazy is training on given points?"""
