@@ -4,6 +4,7 @@ import numpy as np
 
 import dimfree as df
 from dimfree.comparison.budget import LeftOut
+from dimfree.lazy.lemmas import Inequality, Lemmas
 from dimfree.questions.answer import Answer
 from dimfree.questions.bounds.fluctuations import FluctuationBound
 from dimfree.questions.couplings.answer import Couplings
@@ -11,6 +12,7 @@ from dimfree.questions.couplings.slopes import Slopes, Sweep
 from dimfree.questions.escape.answer import SampleComplexity
 from dimfree.questions.escape.scaling import Point, Scaling
 from dimfree.questions.exit_times.answer import Account, Exits
+from dimfree.questions.laziness.answer import QUANTITIES, Laziness
 from dimfree.questions.temperature.answer import Account as Curve
 from dimfree.questions.temperature.answer import Temperature
 
@@ -18,6 +20,17 @@ RNG = np.random.default_rng(0)
 PROBLEM = df.Problem(dimension=50, run=df.Run(seed=7))
 LAG = np.arange(4.0)
 CHI = np.array([[0.0, 1.0, 2.0, 4.0], [0.0, 1.1, 2.1, 4.2]])
+LEMMAS = Lemmas(
+    (
+        Inequality("lemma 1", "[1]", 1.0, 2.0),
+        Inequality("lemma 2", "[2]", 1.0, np.inf),
+        Inequality("lemma 3", "[3]", 3.0, 2.0),
+    ),
+    Inequality("lazy", "[4]", np.inf, 1.0),
+    np.inf,
+    1.0,
+    2.0,
+)
 ANSWERS: list[Answer] = [
     df.regime(PROBLEM),
     df.regime(PROBLEM.replace(**{"training.learning_rate": 1e3})),
@@ -55,5 +68,11 @@ ANSWERS: list[Answer] = [
         ),
         0.2,
         "the loss is [data] of another kind.",
+    ),
+    Laziness(
+        df.LazyProblem(run=df.Run(seed=7)),
+        np.array([0.1, 1.0]),
+        {name: RNG.uniform(1, 2, (2, 2)) for name in QUANTITIES},
+        ((LEMMAS, LEMMAS), (LEMMAS, LEMMAS)),
     ),
 ]

@@ -22,7 +22,15 @@ def invoke(*arguments: str):
 
 
 def test_what_one_may_ask():
-    assert set(QUESTIONS) == {"regime", "exit-times", "complexity", "fluctuations", "couplings", "temperature"}
+    assert set(QUESTIONS) == {
+        "regime",
+        "exit-times",
+        "complexity",
+        "fluctuations",
+        "couplings",
+        "temperature",
+        "laziness",
+    }
 
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS.keys())
@@ -49,7 +57,7 @@ FOREIGN = [
     (name, kind)
     for name, question in QUESTIONS.items()
     for kind in ("two-clusters", "two-gaussians", "teacher")
-    if kind not in (question.kinds or ("two-clusters",))
+    if kind not in (question.kinds or (question.example().data.kind,))
 ]
 
 

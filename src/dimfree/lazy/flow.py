@@ -2,6 +2,8 @@
 
 In the problem's time s = gamma² N t the flow theta' = -gamma J^T (g - y) of docs/theory/mean-field.md, section h, is
 d theta/ds = -J^T (g - y)/(gamma N). At gamma = 1/N this is n times the mean-field flow of the same section, whose loss is a mean.
+What is integrated is the displacement u = gamma sqrt(N) (theta - theta_0), du/ds = -J^T (g - y)/sqrt(N): at a large gamma the
+weights hardly move, and an error that is small beside them would not be small beside their motion.
 """
 
 from typing import ClassVar
@@ -22,10 +24,10 @@ _MOST_STEPS = 500_000
 
 
 class Networks(eqx.Module):
-    """All replicas: their starts, where they are, and whether the solver got there."""
+    """All replicas: their starts, their displacements u, and whether the solver got there."""
 
     start: Weights
-    theta: Weights
+    u: Weights
     time: Float[Array, ""]
     alive: Bool[Array, ""]
 
@@ -56,21 +58,21 @@ class NetworkFlow(Evolution[LazyModel, Key[Array, ""], Networks]):
     def begin(self, model: LazyModel, start: Key[Array, ""], replicas: int, key: Key[Array, ""]) -> Networks:
         """Every replica has a network of its own."""
         drawn = starts(model, start, replicas)
-        return Networks(drawn, drawn, jnp.zeros(()), jnp.asarray(True))
+        return Networks(drawn, jax.tree.map(jnp.zeros_like, drawn), jnp.zeros(()), jnp.asarray(True))
 
     def advance(self, model: LazyModel, state: Networks, times: Float[Array, " t"]) -> tuple[Networks, Observed]:
         """One network after another, each with steps of its own."""
 
         def one(pair: tuple[Weights, Weights]) -> tuple[Weights, Bool[Array, ""], Errors, Features]:
-            start, theta = pair
-            last, alive, at_times = self._integrated(model, theta, state.time, times)
+            start, u = pair
+            last, alive, at_times = self._integrated(model, start, u, state.time, times)
             # time after time: batched eigenvalues wait for threads of the pool that they run on, and may wait for ever
-            seen = jax.lax.map(lambda now: (network_errors(model, now, start), features(model, now, start)), at_times)
+            seen = jax.lax.map(lambda u: self._seen(model, displaced(model, start, u), start), at_times)
             return last, alive, *seen
 
-        theta, alive, *observed = jax.lax.map(one, (state.start, state.theta))
+        u, alive, *observed = jax.lax.map(one, (state.start, state.u))
         by_time = {name: jnp.moveaxis(values, 0, 1) for part in observed for name, values in part._asdict().items()}
-        return Networks(state.start, theta, times[-1], state.alive & jnp.all(alive)), by_time
+        return Networks(state.start, u, times[-1], state.alive & jnp.all(alive)), by_time
 
     def failure(self, model: LazyModel, state: Networks) -> str | None:
         """The solver gave up."""
@@ -81,17 +83,20 @@ class NetworkFlow(Evolution[LazyModel, Key[Array, ""], Networks]):
             f"in {_MOST_STEPS} steps; stop earlier with run.until, or raise rtol."
         )
 
+    def _seen(self, model: LazyModel, theta: Weights, start: Weights) -> tuple[Errors, Features]:
+        return network_errors(model, theta, start), features(model, theta, start)
+
     def _integrated(
-        self, model: LazyModel, theta: Weights, now: Float[Array, ""], times: Float[Array, " t"]
+        self, model: LazyModel, start: Weights, u: Weights, now: Float[Array, ""], times: Float[Array, " t"]
     ) -> tuple[Weights, Bool[Array, ""], Weights]:
         solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(lambda t, weights, m: _velocity(m, weights)),
+            diffrax.ODETerm(lambda t, u, args: _velocity(args[0], args[1], u)),
             diffrax.Tsit5() if self.rtol > 1e-7 else diffrax.Dopri8(),
             t0=now,
             t1=times[-1],
             dt0=None,
-            y0=theta,
-            args=model,
+            y0=u,
+            args=(model, start),
             saveat=diffrax.SaveAt(subs=(diffrax.SubSaveAt(ts=times), diffrax.SubSaveAt(t1=True))),
             stepsize_controller=diffrax.PIDController(rtol=self.rtol, atol=self.atol),
             max_steps=_MOST_STEPS,
@@ -107,8 +112,14 @@ def starts(model: LazyModel, start: Key[Array, ""], replicas: int) -> Weights:
     return jax.vmap(lambda key: paired(model.shape, model.width, model.X.shape[1], key))(keys)
 
 
+def displaced(model: LazyModel, start: Weights, u: Weights) -> Weights:
+    """theta = theta_0 + u/(gamma sqrt(N))."""
+    return jax.tree.map(lambda weights, moved: weights + moved / jnp.sqrt(model.clock), start, u)
+
+
 @eqx.filter_jit
-def _velocity(model: LazyModel, theta: Weights) -> Weights:
-    """d theta/ds, as a program of its own: a solver asks for it in several places."""
+def _velocity(model: LazyModel, start: Weights, u: Weights) -> Weights:
+    """du/ds, as a program of its own: a solver asks for it in several places."""
+    theta = displaced(model, start, u)
     e = model.gamma * output(model.shape, theta, model.X) - model.y
-    return jax.tree.map(lambda x: -x / (model.gamma * model.width), pulled_back(model.shape, theta, model.X, e))
+    return jax.tree.map(lambda x: -x / model.width**0.5, pulled_back(model.shape, theta, model.X, e))
