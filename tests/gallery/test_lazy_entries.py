@@ -54,7 +54,7 @@ def made_up(power, rich=0.007):
     }
     sides = {f"lemma_{k}_{side}": fall * (1 + (side == "right")) for k in (1, 2, 3) for side in ("left", "right")}
     data = {name: (("scale", "network"), values) for name, values in (both | sides).items()}
-    return xr.Dataset(data, {"scale": x / 60}, {"width": 60, "violated": 0, "certain_from": 10.0})
+    return xr.Dataset(data | {"width": 60, "violated": 0, "certain_from": 10.0}, {"scale": x / 60})
 
 
 def test_powers_and_features_are_judged():
@@ -62,7 +62,7 @@ def test_powers_and_features_are_judged():
     assert failing(entry, made_up(1.0)) == set()
     assert failing(entry, made_up(0.5)) == {0, 1, 2}
     assert failing(entry, made_up(1.0, rich=0.06)) == {4}
-    assert failing(entry, made_up(1.0).assign_attrs(violated=1)) == {6}
+    assert failing(entry, made_up(1.0).assign(violated=1)) == {6}
     figure = Figure()
     entry.draw(made_up(1.0), figure)
     assert all(axes.get_ylabel() for axes in figure.axes)
@@ -74,7 +74,7 @@ def losing(network, kernel):
     table = lambda values: (("samples", "seed"), np.repeat(values[:, None], 2, axis=1))  # noqa: E731
     data = {"network": table(network(n)), "kernel": table(kernel(n)), "silent": table(0.25 + 0 * n)}
     lazy = {"lazy_network": ("seed", kernel(n[2]) * np.ones(2)), "lazy_linearised": ("seed", kernel(n[2]) * np.ones(2))}
-    return xr.Dataset(data | lazy, {"samples": n.astype(int)}, {"between": 100, "d": 20})
+    return xr.Dataset(data | lazy | {"between": 100, "d": 20}, {"samples": n.astype(int)})
 
 
 def test_kernels_lose_only_if_they_are_slower():

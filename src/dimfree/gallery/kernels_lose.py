@@ -82,13 +82,12 @@ class KernelsLose(Entry[xr.Dataset]):
             f"lazy_{name}": ("seed", np.array([float(_risk(tree, f"lazy {seed}/{title}")[-1]) for seed in seeds]))
             for name, title in (("network", self.flow.title), ("linearised", Linearised().title))
         }
-        return xr.Dataset(
-            data | lazy, {"samples": list(samples)}, {"between": self._between(full), "d": self.dimension}
-        )
+        told = {"between": self._between(full), "d": self.dimension}
+        return xr.Dataset(data | lazy | told, {"samples": list(samples)})
 
     def claims(self, data: xr.Dataset) -> tuple[Claim, ...]:
         """Few d points are enough for the network; the kernel is far from done; laziness alone makes the difference."""
-        mean, between, d = data.mean("seed"), int(data.attrs["between"]), int(data.attrs["d"])
+        mean, between, d = data.mean("seed"), int(data["between"]), int(data["d"])
         share = {name: mean[name] / mean["silent"] for name in ("network", "kernel")}
         lost = data["kernel"].sel(samples=between) / data["network"].sel(samples=between)
         slope = np.polyfit(np.log(data["samples"] / d), np.log(share["kernel"]), 1)[0]
@@ -119,7 +118,7 @@ class KernelsLose(Entry[xr.Dataset]):
                 axes.plot(
                     np.repeat(n, data.sizes["seed"]), data[name].values.ravel(), ".", color=colour, ms=3, alpha=0.6
                 )
-        between = np.full(data.sizes["seed"], data.attrs["between"])
+        between = np.full(data.sizes["seed"], int(data["between"]))
         axes.plot(
             between,
             data["lazy_network"],
@@ -130,10 +129,10 @@ class KernelsLose(Entry[xr.Dataset]):
             label=r"the same network at $\gamma=10$",
         )
         axes.set(xscale="log", yscale="log", xlabel="number of points $n$", ylabel="error on held-out points")
-        axes.set_xticks(n, [f"{x:g}\n{x / data.attrs['d']:g} d" for x in n])
+        axes.set_xticks(n, [f"{x:g}\n{x / int(data['d']):g} d" for x in n])
         axes.minorticks_off()
         axes.legend(fontsize=8, loc="lower left")
-        figure.suptitle(f"{self.title}: $y$ = {self.link}($\\sqrt{{d}}\\,x_1$), d = {data.attrs['d']}")
+        figure.suptitle(f"{self.title}: $y$ = {self.link}($\\sqrt{{d}}\\,x_1$), d = {int(data['d'])}")
 
     def seconds(self, full: bool) -> float:
         """All runs."""

@@ -53,16 +53,16 @@ class LazyToRich(Entry[xr.Dataset]):
             watch=watch,
         )
         data = found.datasets()["laziness"]
-        data.attrs = {
+        numbers = {
             "width": found.problem.network.width,
             "violated": _violated(found),
             "certain_from": found.certain_from,
         }
-        return data
+        return data.assign(numbers)
 
     def claims(self, data: xr.Dataset) -> tuple[Claim, ...]:
         """Powers of gamma far out; at 1/N features are learned, and they help."""
-        N = data.attrs["width"]
+        N = int(data["width"])
         mean = data.mean("network")
         far = mean.sel(scale=mean["scale"] * N > 99)
         slopes = {name: _slope(far, name) for name in ("movement", "kernel_change", "gap")}
@@ -79,15 +79,15 @@ class LazyToRich(Entry[xr.Dataset]):
                 0.999,
                 1.001,
             ),
-            Claim("runs that violate one of lemmas 1 to 3", float(data.attrs["violated"]), 0.0, 0.0),
+            Claim("runs that violate one of lemmas 1 to 3", float(data["violated"]), 0.0, 0.0),
             Claim("least room in lemma 1, right side over left", _room(data, 1), 1.0 - 1e-7, np.inf),
         )
 
     def draw(self, data: xr.Dataset, figure: Figure) -> None:
         """That of the question."""
         measured = {str(name): data[name].values for name in data.data_vars}
-        draw_scales(figure, int(data.attrs["width"]), data["scale"].values, measured)
-        N, networks = data.attrs["width"], data.sizes["network"]
+        draw_scales(figure, int(data["width"]), data["scale"].values, measured)
+        N, networks = int(data["width"]), data.sizes["network"]
         figure.suptitle(f"{self.title} (N = {N}; bars: 2 s.e. of {networks} networks)")
 
     def seconds(self, full: bool) -> float:
