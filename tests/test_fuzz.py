@@ -45,6 +45,7 @@ def number_keys(kind: str) -> list[tuple[str, str]]:
 
 FREE = {  # where zero, or a negative number, makes sense
     ("run", "seed"),
+    ("data", "seed"),
     ("data", "noise"),
     ("data", "second_layer"),
     ("data", "contrast"),

@@ -74,6 +74,13 @@ def test_data_sets_without_a_regular_kernel(changes, activation, sentence):
     assert "\n" not in str(complaint.value)
 
 
+def test_without_any_there_are_points_to_look_at():
+    problem = df.Problem(data=df.GivenPoints())
+    assert problem.dimension == 2
+    assert model_of(problem).X.shape == (5, 2)
+    assert df.loads(df.dumps(problem)) == problem
+
+
 def test_a_held_out_point_may_be_one_that_is_trained_on():
     model_of(given(inputs=(*ROWS[:3], ROWS[0])))
 
@@ -82,7 +89,7 @@ def test_a_held_out_point_may_be_one_that_is_trained_on():
     ("wrong", "sentence"),
     [
         (lambda: df.ScaledTwoLayer(width=7), r"width = 7 is odd, .* set width = 8\."),
-        (lambda: df.GivenPoints(held_out=1), "either as inputs and labels, or in a file"),
+        (lambda: df.GivenPoints(held_out=1, labels=(1.0,)), "either as inputs and labels, or in a file"),
         (lambda: df.GivenPoints(held_out=1, inputs=((1.0,), (1.0, 2.0)), labels=(1.0, 1.0)), "the same dimension"),
         (lambda: df.GivenPoints(held_out=1, inputs=((1.0,),), labels=(1.0, 1.0)), "1 inputs and 2 labels"),
         (lambda: given().replace(dimension=3).digest and model_of(given().replace(dimension=3)), "set dimension = 2"),

@@ -16,6 +16,10 @@ from dimfree.problem.section import Section
 
 Part = Literal["first-layer", "second-layer"]
 _PARTS: tuple[Part, ...] = ("first-layer", "second-layer")
+_EXAMPLE = {
+    "inputs": ((1.0, 0.0), (0.0, 1.0), (0.8, 0.6), (-0.6, 0.8), (0.28, -0.96), (0.96, -0.28)),
+    "labels": (1.0, -1.0, 0.5, -0.5, 1.0, 0.8),
+}
 _CLOCK = 1_000_000  # gradient flow has no steps; its saved times are whole multiples of this part of the run
 
 
@@ -38,15 +42,20 @@ class DrawnPoints(Section):
 class GivenPoints(Section):
     """Inputs and labels as they are: rows and numbers here, or arrays X (points x dimension) and y in an .npz file.
 
-    The last `held_out` of the points are not trained on.
+    The last `held_out` of the points are not trained on. Without inputs and without a file they are six of the plane.
     """
 
     title: ClassVar[str] = "[data]"
     kind: Literal["given-points"] = "given-points"
-    held_out: PositiveInt
+    held_out: PositiveInt = 1
     file: Path | None = None
     inputs: tuple[tuple[float, ...], ...] = ()
     labels: tuple[float, ...] = ()
+
+    @classmethod
+    def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Points to look at when none are given."""
+        return values if {"file", "inputs", "labels"} & values.keys() else {**values, **_EXAMPLE}
 
     @model_validator(mode="after")
     def _one_source(self) -> "GivenPoints":
@@ -130,7 +139,8 @@ class LazyProblem(Problem):
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Points that are given here have a dimension."""
         data = values.get("data")
-        rows = data.get("inputs") if isinstance(data, dict) else None
+        given = isinstance(data, dict) and data.get("kind") == GivenPoints.model_fields["kind"].default
+        rows = GivenPoints.spelled(data).get("inputs") if given and isinstance(data, dict) else None
         return {"dimension": len(rows[0])} if isinstance(rows, list | tuple) and rows and _is_row(rows[0]) else {}
 
     @model_validator(mode="after")
