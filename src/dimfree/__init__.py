@@ -47,14 +47,15 @@ if TYPE_CHECKING:
     from dimfree.onepass.limits.band import band
     from dimfree.onepass.limits.diffusion import Diffusion
     from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
-    from dimfree.onepass.limits.pde import DistributionalDynamics
+    from dimfree.onepass.limits.pde import DistributionalDynamics, OwnStart
     from dimfree.onepass.limits.wide import Dimensionless, MeanField
-    from dimfree.onepass.model import OnePassModel, TeacherModel, TwoGaussiansModel, model
+    from dimfree.onepass.model import HypercubeModel, OnePassModel, TeacherModel, TwoGaussiansModel, model
     from dimfree.onepass.problem import OnePassProblem
     from dimfree.onepass.real.chain import OverlapChain
     from dimfree.onepass.real.vectors import VectorSGD
     from dimfree.onepass.sections import (
         GaussianStart,
+        Hypercube,
         MultiIndex,
         OnePass,
         OverlapStart,
@@ -153,12 +154,16 @@ _HOMES = {
         "GradientFlow",
         "HighDimensional",
     ),
-    "dimfree.onepass.limits.pde": ("DistributionalDynamics",),
+    "dimfree.onepass.limits.pde": (
+        "DistributionalDynamics",
+        "OwnStart",
+    ),
     "dimfree.onepass.limits.wide": (
         "Dimensionless",
         "MeanField",
     ),
     "dimfree.onepass.model": (
+        "HypercubeModel",
         "OnePassModel",
         "TeacherModel",
         "TwoGaussiansModel",
@@ -169,6 +174,7 @@ _HOMES = {
     "dimfree.onepass.real.vectors": ("VectorSGD",),
     "dimfree.onepass.sections": (
         "GaussianStart",
+        "Hypercube",
         "MultiIndex",
         "OnePass",
         "OverlapStart",

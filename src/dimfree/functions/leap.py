@@ -1,5 +1,8 @@
 """How many new directions a target asks for at once: the leap of a sum of Hermite products (docs/theory/committee.md, section 7).
 
+A function of signs is a sum of products of degree one in each coordinate, and the same algorithm finds its leap: it is a merged
+staircase if that is 1 (docs/theory/mean-field.md, section d).
+
 The target is h = sum_n coefficients[n] prod_r He_{terms[n][r]}(z_r). The coordinate leap takes the axes z_r for granted. The
 subspace leap does not: isotropic inputs have no axes. Rotations act on h as on the plain polynomial
 H(x) = sum_n coefficients[n] prod_r x_r^{terms[n][r]}, because Hermite tensors rotate like products of coordinates, so that
@@ -46,6 +49,38 @@ def coordinate_leap(terms: Terms, coefficients: Sequence[float] | None = None) -
         if cost:
             sequence.append(cost)
     return Leap(max(sequence), tuple(sequence))
+
+
+class Staircase(NamedTuple):
+    """What single steps reach of a function of signs: supports and coordinates that the dimension-free dynamics can learn."""
+
+    leap: int
+    sequence: tuple[int, ...]
+    reached: tuple[int, ...]  # coordinates in the closure of steps by at most one new coordinate
+    unreached: tuple[tuple[int, ...], ...]  # supports outside of it
+
+    @property
+    def merged(self) -> bool:
+        """Whether the supports can be ordered so that each adds at most one new coordinate."""
+        return self.leap <= 1
+
+
+def staircase(supports: Sequence[Sequence[int]], coefficients: Sequence[float] | None = None) -> Staircase:
+    """The leap of a sum of products of coordinates, and what the closure under single new coordinates leaves out."""
+    weights = [1.0] * len(supports) if coefficients is None else list(coefficients)
+    coordinates = sorted({i for support in supports for i in support})
+    if any(len(set(support)) < len(support) for support in supports):
+        raise ProblemError(
+            f"a support in {[list(s) for s in supports]} names a coordinate twice; the square of a sign is 1."
+        )
+    terms = [[int(i in support) for i in coordinates] for support in supports]
+    expansion = _expansion(terms, weights)
+    kept = [tuple(i for i, on in zip(coordinates, term, strict=True) if on) for term in expansion]
+    covered = set[int]()
+    while new := [support for support in kept if len({*support} - covered) == 1]:
+        covered.update(*new)
+    unreached = tuple(support for support in kept if not {*support} <= covered)
+    return Staircase(*coordinate_leap(terms, weights), tuple(sorted(covered)), unreached)
 
 
 def subspace_leap(terms: Terms, coefficients: Sequence[float] | None = None) -> Leap:

@@ -17,6 +17,14 @@ def normals(key: Key[Array, ""], count: int) -> Float32[Array, " count"]:
         return jax.random.normal(key, (count,), jnp.float32)
 
 
+def signs(key: Key[Array, ""], count: int) -> Float32[Array, " count"]:
+    """Numbers +1 and -1, equally likely: thirty-two for every hash."""
+    with jax.threefry_partitionable(False):
+        words = jax.random.bits(key, (-(-count // 32),), jnp.uint32)
+    bits = (words[:, None] >> jnp.arange(32, dtype=jnp.uint32)) & 1
+    return (1.0 - 2.0 * bits.astype(jnp.float32)).reshape(-1)[:count]
+
+
 def chi_squares(key: Key[Array, ""], degrees: Float[Array, " count"]) -> Float[Array, " count"]:
     """Chi-squared numbers, each of at least one degree of freedom, by the rejection of Marsaglia and Tsang.
 

@@ -1,4 +1,4 @@
-"""The figure of a comparison on fresh samples: risk, and overlaps with the teachers; without a teacher the law of the neurons."""
+"""The figure of a comparison on fresh samples: risk, and overlaps with the teachers; other figures on other data."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimfree.drawing import Look, draw_account, draw_deviation, looks, told
+from dimfree.onepass.hypercube_figure import draw_hypercube
 from dimfree.onepass.laws_figure import draw_laws
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import Hypercube
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,6 +26,9 @@ TIME = "time $t$ = steps × rate / (width × dimension)"
 
 def draw(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str, xr.Dataset]") -> None:
     """Risk and deviations on the left, overlaps with the teachers on the right, then a second layer that learns."""
+    if isinstance(problem.data, Hypercube):
+        draw_hypercube(figure, problem, accounts)
+        return
     if not problem.data.units:
         draw_laws(figure, problem, accounts)
         return

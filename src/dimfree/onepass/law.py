@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Key
 
+from dimfree.functions.fourier import FourierSum
 from dimfree.functions.target import Target
-from dimfree.gaussian.draws import normals
+from dimfree.gaussian.draws import normals, signs
 
 
 class Law(eqx.Module):
@@ -63,6 +64,27 @@ class TwoGaussiansLaw(Law):
         stretch = (1 + self.Delta * labels).astype(x.dtype)[..., None]
         telling = jnp.arange(dimension) < self.signal
         return jnp.where(telling, stretch * x, x), labels.T
+
+    def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
+        """Drawn with the input."""
+        return hidden
+
+
+class HypercubeLaw(Law):
+    """Signs over sqrt(d) as inputs; y = h(z) + sqrt(Delta) noise of a few of them (docs/theory/mean-field.md, section d)."""
+
+    coordinates: tuple[int, ...] = eqx.field(static=True)  # which coordinates z are, counted from 0
+    target: FourierSum
+    Delta: Float[Array, ""]
+
+    def draw(
+        self, key: Key[Array, ""], replicas: int, count: int, dimension: int
+    ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
+        """The labels depend on the inputs themselves, so they are drawn together."""
+        input_key, noise_key = jax.random.split(key)
+        X = signs(input_key, replicas * count * dimension).reshape(replicas, count, dimension)
+        noise = normals(noise_key, count * replicas).reshape(count, replicas)
+        return X, self.target(X[..., jnp.array(self.coordinates)].astype(float)).T + jnp.sqrt(self.Delta) * noise
 
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
         """Drawn with the input."""

@@ -17,12 +17,13 @@ from jaxtyping import Array, Bool, Float, Int
 from dimfree.description import Model
 from dimfree.errors import ProblemError
 from dimfree.functions.activation import Activation
+from dimfree.functions.fourier import FourierSum
 from dimfree.functions.named import activation
 from dimfree.functions.schedule import Schedule, schedule
 from dimfree.functions.target import Committee, HermiteLink, Target
-from dimfree.onepass.law import Law, TeacherLaw, TwoGaussiansLaw
+from dimfree.onepass.law import HypercubeLaw, Law, TeacherLaw, TwoGaussiansLaw
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import MultiIndex, Teacher, TwoGaussians
+from dimfree.onepass.sections import Hypercube, MultiIndex, Teacher, TwoGaussians
 from dimfree.onepass.sections.network import prefactor
 
 
@@ -109,6 +110,20 @@ class TwoGaussiansModel(OnePassModel):
         return TwoGaussiansLaw(self.signal, self.Delta)
 
 
+class HypercubeModel(OnePassModel):
+    """Signs as inputs, of which a few decide the label."""
+
+    about: ClassVar[str] = "fresh samples of the hypercube"
+    coordinates: tuple[int, ...] = eqx.field(static=True)  # which coordinates z are, counted from 0
+    target: FourierSum
+    Delta: Float[Array, ""]  # variance of the label noise
+
+    @property
+    def law(self) -> HypercubeLaw:
+        """Signs, and the label of a few of them."""
+        return HypercubeLaw(self.coordinates, self.target, self.Delta)
+
+
 class _Rule(TypedDict):
     """What all models share."""
 
@@ -133,12 +148,18 @@ class _Rule(TypedDict):
 
 
 @lru_cache(maxsize=64)
-def model(problem: OnePassProblem) -> TeacherModel | TwoGaussiansModel:
+def model(problem: OnePassProblem) -> TeacherModel | TwoGaussiansModel | HypercubeModel:
     """The model of a problem."""
     rule, data = _rule(problem), problem.data
     if isinstance(data, TwoGaussians):
         return TwoGaussiansModel(
             **rule, size=problem.dimension, signal=problem.signal, Delta=jnp.asarray(data.contrast)
+        )
+    if isinstance(data, Hypercube):
+        supports = tuple(tuple(data.coordinates.index(i) for i in support) for support in data.supports)
+        target = FourierSum(len(data.coordinates), supports, jnp.asarray(data.weights))
+        return HypercubeModel(
+            **rule, coordinates=tuple(i - 1 for i in data.coordinates), target=target, Delta=jnp.asarray(data.noise)
         )
     return TeacherModel(**rule, target=_target(problem, data), Delta=jnp.asarray(data.noise))
 
@@ -197,6 +218,8 @@ def second_layer(problem: OnePassProblem) -> Float[Array, " p"]:
     match network.second_layer_start:
         case "signs":
             a = 1.0 - 2.0 * (np.arange(network.width) % 2)
+        case "uniform":
+            a = (2 * np.arange(network.width) + 1) / network.width - 1
         case given:
             a = np.broadcast_to(np.asarray(given, dtype=float), (network.width,))
     return jnp.asarray(a * network.width * prefactor(network.scaling, network.width))

@@ -6,10 +6,13 @@ import numpy as np
 from pydantic import model_validator
 
 from dimfree.onepass.sections.data import Data, Teacher, TwoGaussians, check_covariance
+from dimfree.onepass.sections.hypercube import Hypercube
 from dimfree.onepass.sections.network import TwoLayer
 from dimfree.onepass.sections.start import GaussianStart, OverlapStart, SphereStart, Start
 from dimfree.onepass.sections.training import OnePass
 from dimfree.problem import Problem
+
+_EMBEDDED = (TwoGaussians, Hypercube)  # data with an embedded problem of their own
 
 
 class OnePassProblem(Problem):
@@ -23,11 +26,11 @@ class OnePassProblem(Problem):
 
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Two Gaussians have an embedded problem of their own; a start and a run that are given are not completed from it."""
+        """Some data have an embedded problem of their own; a start and a run that are given are not completed from it."""
         data = values.get("data")
-        if not isinstance(data, dict) or data.get("kind") != TwoGaussians.model_fields["kind"].default:
-            return {}
-        return {key: value for key, value in TwoGaussians.embedded.items() if key not in {"start", "run"} & {*values}}
+        kind = data.get("kind") if isinstance(data, dict) else None
+        embedded = next((one.embedded for one in _EMBEDDED if one.model_fields["kind"].default == kind), {})
+        return {key: value for key, value in embedded.items() if key not in {"start", "run"} & {*values}}
 
     @model_validator(mode="after")
     def _consistent(self) -> "OnePassProblem":
@@ -40,6 +43,16 @@ class OnePassProblem(Problem):
             raise ValueError(
                 f"data.signal = {self.signal} coordinates do not fit into dimension {self.dimension}; "
                 "lower data.signal or raise dimension."
+            )
+        if isinstance(self.data, Hypercube) and self.data.coordinates[-1] > self.dimension:
+            raise ValueError(
+                f"data.coefficients name the coordinate {self.data.coordinates[-1]} of inputs of dimension {self.dimension}; "
+                "raise dimension, or count coordinates from 1."
+            )
+        if isinstance(self.data, Hypercube) and isinstance(self.start, OverlapStart):
+            raise ValueError(
+                "start.kind = 'overlaps' does not say what weights are along the axes of a hypercube; "
+                "choose 'gaussian', 'sphere' or 'weights'."
             )
         if isinstance(self.start, OverlapStart) and self.signal < self.dimension:
             raise ValueError(

@@ -14,6 +14,14 @@ VARIABLES = {
     "bias": Variable(_UNIT, "1", "offsets b of the neurons"),
     "r1": Variable(_UNIT, "1", "norms of the first layer in the coordinates that tell classes apart"),
     "r2": Variable(_UNIT, "1", "norms of the first layer in all other coordinates"),
+    "risk_error": Variable(("time", "replica"), "1", "standard error of a risk that is an average over test inputs"),
+    "fourier": Variable(
+        ("time", "replica", "support"), "1", "Fourier coefficients of f, in the order of data.coefficients"
+    ),
+    "u_mean": Variable(
+        ("time", "replica", "coordinate"), "1", "mean over neurons of |w_i|/sqrt(d) for coordinates of labels"
+    ),
+    "s_mean": Variable(("time", "replica"), "1", "mean over neurons of the norm of all other weights, over sqrt(d)"),
     "mass": Variable(_UNIT, "1", "the share of the neurons that a particle stands for"),
 }
 
@@ -38,5 +46,6 @@ SETTING = Setting(
         "dimensionless": "dimfree.onepass.limits.wide:Dimensionless",
         "diffusion": "dimfree.onepass.limits.diffusion:Diffusion",
         "pde": "dimfree.onepass.limits.pde:DistributionalDynamics",
+        "pde-own-start": "dimfree.onepass.limits.pde:OwnStart",
     },
 )

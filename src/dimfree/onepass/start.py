@@ -14,7 +14,7 @@ from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.gaussian.particles import MOST_PAIRS, Particles
 from dimfree.onepass.model import second_layer
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import GaussianStart, OverlapStart, SphereStart, TwoGaussians, WeightsStart
+from dimfree.onepass.sections import GaussianStart, OverlapStart, SphereStart, WeightsStart
 
 _AS_VECTORS = 50_000_000  # numbers; starts are drawn as weight vectors up to this size
 _ONE_GENERATOR = 2_000_000  # numbers; up to this size students and teachers are drawn together
@@ -70,7 +70,7 @@ def draw_start(problem: OnePassProblem, key: Key[Array, ""], *, vectors: bool) -
     bias = jnp.asarray(np.full(problem.network.width, problem.network.bias_start))
     scale = jnp.asarray(problem.start.scale) if isinstance(problem.start, GaussianStart) else None
     alike = problem.network.alike
-    if isinstance(problem.data, TwoGaussians):
+    if not problem.data.units:  # no overlaps with a teacher
         measured, weights = _measured(problem, _weights(problem, key))
         return Start(measured, weights, bias, scale, alike)
     match problem.start:
@@ -163,7 +163,7 @@ def _measured(
     problem: OnePassProblem, weights: Float[Array, "n d"]
 ) -> tuple[Overlaps | Particles, Float[Array, "n d"]]:
     p, a = problem.network.width, second_layer(problem)
-    if isinstance(problem.data, TwoGaussians):
+    if not problem.data.units:  # no overlaps with a teacher
         return Particles(jnp.zeros((p, 0)), _squares(weights), a), weights
     Q, M = _products(weights, p)
     return Overlaps(Q, M, a), weights

@@ -10,7 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimfree.errors import ProblemError, suggest
-from dimfree.reference import committee, diffusion, distribution, dmft, lazy, limits, mean_field, phase_retrieval
+from dimfree.reference import (
+    committee,
+    diffusion,
+    distribution,
+    dmft,
+    hypercube,
+    lazy,
+    limits,
+    mean_field,
+    phase_retrieval,
+)
 
 Values = dict[str, Any]
 
@@ -69,6 +79,8 @@ ADAPTERS: dict[str, Callable[[Values], Values]] = {
     "barron": distribution.barron,
     "lazy_kernel": lazy.kernel,
     "lazy_linearised": lazy.flow,
+    "dfpde": hypercube.dfpde,
+    "msp": hypercube.msp,
 }
 
 _WITH_COVARIANCE = (
@@ -90,9 +102,7 @@ _WITH_MOMENTUM = ("momentum_rhs", "momentum_trajectory", "linear_exact_risk_mome
 # Subjects of reference files that dimfree does not build yet, by name: nothing is skipped in silence.
 WAITING: dict[str, str] = {
     "another-schema": "a file of a subject that has no adapter",
-    "dfpde": "sparse functions on the hypercube",
     "bmz": "two learning rates",
-    "msp": "merged staircases on the hypercube",
     **dict.fromkeys(_WITH_COVARIANCE, "inputs with a covariance"),
     **dict.fromkeys(_WITH_MOMENTUM, "momentum"),
 }

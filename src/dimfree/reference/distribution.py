@@ -64,7 +64,7 @@ def items(content: Values) -> Iterator[tuple[str, str, Values, Values, float, fl
     """Name, kind, inputs, expected values, rtol and atol of everything in a file."""
     for subject, (kind, outputs) in _SUBJECTS.items():
         for number, entry in enumerate(content.get(subject, [])):
-            expected = {name: value for name, value in entry.items() if name in outputs}
+            expected = _flat({name: value for name, value in entry.items() if name in outputs})
             inputs = {name: value for name, value in entry.items() if name not in outputs}
             yield f"{subject}-{number}", kind, inputs, expected, entry.get("rtol", 0.0), entry.get("atol", 0.0)
     bounds = content.get("bounds", {})
@@ -72,6 +72,17 @@ def items(content: Values) -> Iterator[tuple[str, str, Values, Values, float, fl
         kind, more = "barron" if name in _BARRON else "bound", _BARRON.get(name, {})
         inputs = {"name": name, **more, **bounds["params"]}
         yield f"bounds-{name}", kind, inputs, {"value": bounds[name]}, bounds.get("rtol", 0.0), bounds.get("atol", 0.0)
+
+
+def _flat(expected: Values) -> Values:
+    """Tables along time, one for each time, as one list for each of their keys."""
+    flat: Values = {}
+    for name, value in expected.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            flat |= {f"{name}[{key}]": [row[key] for row in value] for key in value[0]}
+        else:
+            flat[name] = value
+    return flat
 
 
 def radial_kernel(inputs: Values) -> Values:

@@ -31,6 +31,10 @@ class Form(eqx.Module, Generic[M]):
     def law(self, model: M, start: Start, count: int) -> tuple[Any, Kept]:
         """At most `count` particles that stand for the law of a Gaussian start."""
 
+    def size(self, model: M, alike: bool, count: int) -> int:
+        """How many particles stand for the law of a start (`alike`: of one second layer) where at most `count` are wanted."""
+        return count
+
     @abstractmethod
     def own(self, model: M, start: Start) -> tuple[Any, Kept]:
         """The neurons of the network as particles."""

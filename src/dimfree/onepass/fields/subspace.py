@@ -23,7 +23,7 @@ from scipy.special import gammainccinv
 from dimfree.errors import ProblemError
 from dimfree.functions.activation import Activation
 from dimfree.gaussian.directions import check_dimension
-from dimfree.gaussian.even_orders import cosine_moments, even_orders
+from dimfree.gaussian.even_orders import EvenOrders, cosine_moments, even_orders
 from dimfree.gaussian.nodes import trapezoid
 from dimfree.gaussian.one_point import split_rule
 from dimfree.onepass.fields.field import Field
@@ -88,9 +88,8 @@ class SubspaceField(Field):
         weights: Float[Array, " g"],
     ) -> tuple[SubspaceNeurons, Float[Array, ""]]:
         """What some nodes add to the forces on neurons with a = 1, and to the risk; arrays are of order, node, neuron."""
-        at = even_orders(self.sigma, particles.r, z @ particles.s.T + particles.b, self.moments.size)
-        share = 1 / particles.a.size if self.mass is None else self.mass
-        error = (-(at.value @ (share * particles.a))).at[0].add(labels)
+        at = self.seen(particles, z)
+        error = (-(at.value @ self._shared(particles.a))).at[0].add(labels)
         force = self.moments[:, None] * weights * error
         shift = jnp.einsum("mg,mgn->gn", force, at.by_shift)
         pull = SubspaceNeurons(
@@ -100,6 +99,20 @@ class SubspaceField(Field):
             jnp.einsum("mg,mgn->n", force, at.by_scale),
         )
         return pull, jnp.sum(force * error)
+
+    def seen(self, particles: SubspaceNeurons, z: Float[Array, "g k"]) -> EvenOrders:
+        """What some nodes see of every neuron with a = 1, averaged over the rest of x."""
+        return even_orders(self.sigma, particles.r, z @ particles.s.T + particles.b, self.moments.size)
+
+    def output(self, particles: SubspaceNeurons) -> Float[Array, " m"]:
+        """f at every node, averaged over the rest of x."""
+        share = self._shared(particles.a)
+        (groups,) = _grouped((self.plane.z,), max(1, _TOGETHER // share.size))
+        found: Array = jax.lax.map(lambda z: self.seen(particles, z).value[0] @ share, groups)
+        return found.reshape(-1)[: self.labels.size]
+
+    def _shared(self, a: Float[Array, " n"]) -> Float[Array, " n"]:
+        return a / a.size if self.mass is None else self.mass * a
 
     def projected(self, particles: SubspaceNeurons) -> SubspaceNeurons:
         """A norm is not negative."""

@@ -6,7 +6,7 @@ twice the risk. A Gaussian start is a Gauss rule in s and r, whose weights are t
 the law of the second layer at every point, unless it is one value.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,11 +22,11 @@ from dimfree.onepass.fields.form import Form, Kept, equal, quantiles, repeated_i
 from dimfree.onepass.fields.subspace import (
     ORDERS,
     Plane,
-    SubspaceField,
     SubspaceNeurons,
     smooth_plane,
     split_plane,
 )
+from dimfree.onepass.fields.subspace_trained import subspace_trained
 from dimfree.onepass.fields.trained import Trained
 from dimfree.onepass.model import TeacherModel
 from dimfree.onepass.start import Start
@@ -36,7 +36,16 @@ _LAYERS = 2  # values of the second layer at every point: the halves of its law
 _REST = {1: 5, 2: 3, 3: 3}  # points in the norm of the rest, by the number of directions
 
 
-class CloudForm(Form[TeacherModel]):
+class _GaussForm(Form[TeacherModel]):
+    """The law of a start is a Gauss rule."""
+
+    def size(self, model: TeacherModel, alike: bool, count: int) -> int:
+        """How many points the Gauss rule of at most `count` has."""
+        along, rest = _points(model.units, count)
+        return (1 if alike else _LAYERS) * along**model.units * rest
+
+
+class CloudForm(_GaussForm):
     """Only the first layer is trained, and pair kernels are closed: a particle is (M, r), and nothing is averaged on nodes."""
 
     step: ClassVar[float] = 0.1
@@ -66,7 +75,7 @@ class CloudForm(Form[TeacherModel]):
         return 5e-4 + 1e-8 * ANGLES * count**2
 
 
-class SubspaceForm(Form[TeacherModel]):
+class SubspaceForm(_GaussForm):
     """Everything else: a particle is (a, b, s, r), and the span of the teacher is averaged on nodes."""
 
     step: ClassVar[float] = 0.1
@@ -84,19 +93,8 @@ class SubspaceForm(Form[TeacherModel]):
     def field(self, model: TeacherModel, kept: Kept) -> Trained:
         """What is trained moves and decays."""
         plane, A = _plane(model.target), factor(model.target.P, model.units)
-        inner = SubspaceField(
-            model.activation,
-            plane,
-            model.target(plane.z @ A.T),
-            cosine_moments(model.dimension - model.units, ORDERS),
-            kept.mass,
-            model.train_a,
-            model.train_b,
-            model.train_w,
-        )
-        rates = _kinds(model.eta_a * model.train_a, 1.0 * model.train_b, 1.0 * model.train_w)
-        decays = _kinds(model.omega_a * model.train_a, model.omega * model.train_b, model.omega * model.train_w)
-        return Trained(inner, rates, decays, kept.mass)
+        moments = cosine_moments(model.dimension - model.units, ORDERS)
+        return subspace_trained(model, kept, plane, model.target(plane.z @ A.T), moments)
 
     def observe(
         self, model: TeacherModel, kept: Kept, particles: SubspaceNeurons
@@ -121,12 +119,6 @@ def has_closed_pairs(model: TeacherModel) -> bool:
 def kinks(target: Target) -> tuple[float, ...]:
     """Where the functions of single directions that labels are made of bend."""
     return target.activation.kinks if isinstance(target, Committee) else ()
-
-
-def particle_count(units: int, alike: bool, count: int) -> int:
-    """How many points the Gauss rule of at most `count` has."""
-    along, rest = _points(units, count)
-    return (1 if alike else _LAYERS) * along**units * rest
 
 
 def _points(k: int, count: int) -> tuple[int, int]:
@@ -160,11 +152,6 @@ def _as_cloud(model: TeacherModel, points: SubspaceNeurons) -> Neurons:
 def _overlaps(model: TeacherModel, kept: Kept, found: Particles) -> dict[str, Float[Array, "t n ..."]]:
     mass = repeated_in_time(kept.mass, len(found.a))
     return {"M": found.M, "Q_diagonal": found.norms(model.target.P), "a": found.a, "mass": mass}
-
-
-def _kinds(a: Any, b: Any, w: Any) -> SubspaceNeurons:
-    """One number for each kind of parameter."""
-    return SubspaceNeurons(*(jnp.reshape(jnp.asarray(x), shape) for x, shape in ((a, 1), (b, 1), (w, (1, 1)), (w, 1))))
 
 
 def _plane(target: Target) -> Plane:

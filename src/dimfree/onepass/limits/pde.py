@@ -6,12 +6,14 @@ particle stand:
 
 - two Gaussians: the norm r of a neuron where only the first layer of sigma(<w, x>) is trained on isotropic data, with noise if
   asked for; (a, b, r1, r2) otherwise;
+- the hypercube: (a, b, u, s), at infinite dimension;
 - labels from a teacher: (M, r) with exact pair kernels where only the first layer is trained, functions are erf or polynomials
   and directions at most two; (a, b, s, r) on nodes of the teacher's span otherwise.
 
 A schedule is a clock: what flows feels the learning rate only through its integral.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -20,11 +22,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
-from dimfree.description import Cost, Evolution, Observed
+from dimfree.description import Cost, Evolution, Observed, Values
 from dimfree.functions.schedule import Constant
 from dimfree.onepass.fields.field import Descent, advance, begin
 from dimfree.onepass.fields.form import Form, Kept
 from dimfree.onepass.fields.gaussians_forms import AnisotropicForm, RadialForm
+from dimfree.onepass.fields.hypercube_forms import HypercubeForm
 from dimfree.onepass.fields.langevin import Bath, stirred
 from dimfree.onepass.fields.radial import RadialField
 from dimfree.onepass.fields.teacher_forms import (
@@ -33,10 +36,10 @@ from dimfree.onepass.fields.teacher_forms import (
     SubspaceForm,
     has_closed_pairs,
     kinks,
-    particle_count,
 )
 from dimfree.onepass.fields.trained import Trained
-from dimfree.onepass.model import OnePassModel, TeacherModel, TwoGaussiansModel
+from dimfree.onepass.limits.staircases import hypercube_cautions, hypercube_refusal
+from dimfree.onepass.model import HypercubeModel, OnePassModel, TeacherModel, TwoGaussiansModel
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import GaussianStart
 from dimfree.onepass.start import Start
@@ -64,7 +67,7 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
 
     name: ClassVar[str] = "pde"
     summary: ClassVar[str] = "mean-field limit: the law of many neurons, at the dimension of the problem"
-    cites: ClassVar[tuple[str, ...]] = ("mei2018", "mei2019")
+    cites: ClassVar[tuple[str, ...]] = ("mei2018", "mei2019", "abbe2022")
     models: ClassVar[type[OnePassModel]] = OnePassModel  # type: ignore[type-abstract]  # any of them
     chunk: ClassVar[int] = 16
     particles: int = eqx.field(default=400, static=True)
@@ -79,8 +82,7 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
     def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
         """What the equations are not derived for."""
         assert isinstance(problem, OnePassProblem)
-        special = _teacher_refusal if isinstance(model, TeacherModel) else _gaussians_refusal
-        return _rule_refusal(model) or self._start_refusal(problem) or special(problem, model)
+        return _rule_refusal(model) or self._start_refusal(problem) or _data_refusal(problem, model)
 
     def cost(self, problem: Problem, model: OnePassModel) -> Cost:
         """Four evaluations a step, and one at every saved time."""
@@ -93,8 +95,20 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
 
     def accuracy(self, problem: Problem, model: OnePassModel) -> float:
         """Finite width, the draw of the start unless it is its own, and the fluctuations of SGD."""
+        if isinstance(
+            model, HypercubeModel
+        ):  # what differs from neuron to neuron is known, the u of order d^(-1/2) is left out
+            shifted = 0.0 if self.own_start else model.target.signs / problem.dimension
+            return 1 / model.width + shifted + float(model.gamma) / (model.width * model.batch)
         drawn = 0.0 if self.own_start else model.width**-0.5
         return 1 / model.width + drawn + model.fluctuation
+
+    def warns(self, problem: Problem, model: OnePassModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
+        """What the dynamics on the hypercube cannot learn."""
+        if not isinstance(model, HypercubeModel):
+            return ()
+        assert isinstance(problem, OnePassProblem)
+        return tuple(hypercube_cautions(problem, model, seen, from_zero=not self.own_start))
 
     def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> Underway:
         """The law of the start, or the measured parameters of the network."""
@@ -127,11 +141,7 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
         return (self.step or form_of(model).step) / (_FINER if model.noisy else 1)
 
     def _count(self, problem: OnePassProblem, model: OnePassModel) -> int:
-        if self.own_start:
-            return model.width
-        if isinstance(model, TeacherModel):
-            return particle_count(model.units, problem.network.alike, self.particles)
-        return self.particles
+        return model.width if self.own_start else form_of(model).size(model, problem.network.alike, self.particles)
 
     def _start_refusal(self, problem: OnePassProblem) -> str | None:
         """The law of the start must be known."""
@@ -143,7 +153,8 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
                 "'gaussian', or start from the neurons of the network with DistributionalDynamics(own_start=True)."
             )
         given = problem.network.second_layer_start
-        if problem.data.units and isinstance(given, tuple) and len(set(given)) > 1:
+        others = given == "uniform" or (isinstance(given, tuple) and len(set(given)) > 1)
+        if problem.data.units and others and problem.network.width > 1:
             return (
                 "it starts from a second layer of one value or of two signs, and network.second_layer_start lists others; "
                 "start from the neurons of the network with DistributionalDynamics(own_start=True)."
@@ -164,6 +175,8 @@ def form_of(model: OnePassModel) -> Form[Any]:
     bare = model.train_w and not (model.train_a or model.offsets)
     if isinstance(model, TeacherModel):
         return CloudForm() if bare and model.units <= _PAIRED and has_closed_pairs(model) else SubspaceForm()
+    if isinstance(model, HypercubeModel):
+        return HypercubeForm()
     assert isinstance(model, TwoGaussiansModel)
     return RadialForm() if bare and model.signal == model.size else AnisotropicForm()
 
@@ -192,6 +205,16 @@ def _rule_refusal(model: OnePassModel) -> str | None:
     return None
 
 
+def _data_refusal(problem: OnePassProblem, model: OnePassModel) -> str | None:
+    match model:
+        case TeacherModel():
+            return _teacher_refusal(problem, model)
+        case HypercubeModel():
+            return hypercube_refusal(model)
+        case _:
+            return _gaussians_refusal(problem, model)
+
+
 def _gaussians_refusal(problem: OnePassProblem, model: OnePassModel) -> str | None:
     """Directions need two dimensions to be random in, and noise is reduced to norms of neurons only."""
     if min(size for size in (problem.signal, problem.dimension - problem.signal) if size) < 2:
@@ -204,9 +227,8 @@ def _gaussians_refusal(problem: OnePassProblem, model: OnePassModel) -> str | No
     return None
 
 
-def _teacher_refusal(problem: OnePassProblem, model: OnePassModel) -> str | None:
+def _teacher_refusal(problem: OnePassProblem, model: TeacherModel) -> str | None:
     """Few independent directions, whose kinks the nodes can meet."""
-    assert isinstance(model, TeacherModel)
     k, P = model.units, problem.teacher_overlap
     if k > MOST_DIRECTIONS:
         return f"nodes in {k} directions are too many; lower data.units to {MOST_DIRECTIONS}, or use mean-field or dimensionless."
@@ -222,3 +244,12 @@ def _teacher_refusal(problem: OnePassProblem, model: OnePassModel) -> str | None
             "mean-field."
         )
     return None
+
+
+class OwnStart(DistributionalDynamics):
+    """The same on the hypercube from the network's own (a, u, s): what is left of the gap to SGD is not that u was not zero."""
+
+    name: ClassVar[str] = "pde-own-start"
+    summary: ClassVar[str] = "the same on the hypercube, from the weights that the network really starts with"
+    models: ClassVar[type[OnePassModel]] = HypercubeModel
+    own_start: bool = eqx.field(default=True, static=True)

@@ -11,7 +11,8 @@ from dimfree.description import Cost, Observed
 from dimfree.gaussian.draws import normals
 from dimfree.gaussian.neuron_risk import risk_seconds
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.model import OnePassModel, TeacherModel, TwoGaussiansModel
+from dimfree.onepass.hypercube import hypercube_look, look_seconds
+from dimfree.onepass.model import HypercubeModel, OnePassModel, TeacherModel, TwoGaussiansModel
 from dimfree.onepass.observe import gaussians_risk, offset_seconds, overlap_risk, part_norms, teacher_observables
 from dimfree.onepass.real.block import Progress, Samples, Scalars, run_block
 from dimfree.onepass.real.blocked import COMPILING, AtBlock, BlockedSGD
@@ -43,8 +44,7 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         per_sample = d * (9e-9 + 1e-10 * n) + 3e-8 * n + 1e-6 / R
         if model.noisy:
             per_sample += 6.5e-9 * p * d / model.batch  # noise is drawn once a step
-        look = offset_seconds(model) if isinstance(model, TeacherModel) else risk_seconds(p)
-        looks = len(problem.times) * R * look
+        looks = len(problem.times) * R * _look_seconds(model)
         return Cost(COMPILING + steps * model.batch * R * per_sample + looks, steps, R * d * (8.0 * n + 200))
 
     def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[Network]:
@@ -64,10 +64,13 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         return taken(model, network, block * steps, steps, key, active)
 
     def look(self, model: OnePassModel, network: Network) -> PyTree[Float[Array, "r ..."]]:
-        """Overlaps measured on the vectors; on two Gaussians norms and risks."""
+        """Overlaps measured on the vectors; on two Gaussians norms and risks; on the hypercube what test points see."""
         bias, a = network.scalars.bias.T, network.scalars.a.T
         if isinstance(model, TeacherModel):
             return _overlaps(network), bias
+        if isinstance(model, HypercubeModel):
+            seen = jax.lax.map(lambda one: hypercube_look(model, *one), (network.students, bias, a))
+            return {**seen, "a": a, **({"bias": bias} if model.offsets else {})}
         assert isinstance(model, TwoGaussiansModel)
         r1, r2 = part_norms(network.students, model.signal)
         return {"risk": self.risks(model, network), "a": a, "bias": bias, "r1": r1, "r2": r2}
@@ -77,12 +80,25 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         bias, a = network.scalars.bias.T, network.scalars.a.T
         if isinstance(model, TeacherModel):
             return jax.vmap(lambda state, b: overlap_risk(model, state, b))(_overlaps(network), bias)
+        if isinstance(model, HypercubeModel):
+            return jax.lax.map(lambda one: hypercube_look(model, *one)["risk"], (network.students, bias, a))
         assert isinstance(model, TwoGaussiansModel)
         return jax.lax.map(lambda one: gaussians_risk(model, *one), (network.students, bias, a))
 
     def observe(self, model: OnePassModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
         """The risk of a teacher's student is a function of its overlaps."""
         return teacher_observables(model, *looks) if isinstance(model, TeacherModel) else looks
+
+
+def _look_seconds(model: OnePassModel) -> float:
+    """What a look at one network costs."""
+    match model:
+        case TeacherModel():
+            return offset_seconds(model)
+        case HypercubeModel():
+            return look_seconds(model)
+        case _:
+            return risk_seconds(model.width)
 
 
 def _overlaps(network: Network) -> Overlaps:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveInt, model_validator
 
+from dimfree.onepass.sections.hypercube import Hypercube
 from dimfree.onepass.sections.network import Scaling
 from dimfree.problem.activation import Activation
 from dimfree.problem.section import Section
@@ -116,7 +117,7 @@ class TwoGaussians(Section):
         return 0
 
 
-Data = Annotated[Teacher | MultiIndex | TwoGaussians, Field(discriminator="kind")]
+Data = Annotated[Teacher | MultiIndex | TwoGaussians | Hypercube, Field(discriminator="kind")]
 
 
 def check_covariance(given: "np.ndarray[tuple[int, ...], np.dtype[np.object_]]", size: int, name: str) -> None:

@@ -16,13 +16,14 @@ class TwoLayer(Section):
     """f(x) = s sum_i a_i activation(w_i.x + b_i), with s = 1/width ("mean"), 1/sqrt(width) ("sqrt") or 1 ("sum").
 
     The parts named in `trained` learn; second_layer = "trained" or "fixed" is a short way to have the second layer among them.
+    A second layer of "signs" starts at +1, -1, +1, ..., a "uniform" one at equally likely values between -1 and 1, in order.
     """
 
     title: ClassVar[str] = "[network]"
     width: PositiveInt = 4
     activation: Activation = "erf"
     trained: tuple[Part, ...] = Field(default=("first-layer",), min_length=1)
-    second_layer_start: float | Literal["signs"] | tuple[float, ...] = 1.0
+    second_layer_start: float | Literal["signs", "uniform"] | tuple[float, ...] = 1.0
     bias_start: float = 0.0
     scaling: Scaling = "mean"
 
@@ -62,7 +63,7 @@ class TwoLayer(Section):
     def alike(self) -> bool:
         """Whether all units begin with one value of the second layer."""
         given = self.second_layer_start
-        return given != "signs" and (not isinstance(given, tuple) or len(set(given)) == 1)
+        return not isinstance(given, str) and (not isinstance(given, tuple) or len(set(given)) == 1)
 
     @property
     def has_offsets(self) -> bool:

@@ -1,0 +1,81 @@
+"""The law of the neurons on the hypercube: the dimension-free dynamics of (a, b, u, s) (docs/theory/mean-field.md, section d).
+
+u are the weights of the P signs that decide the label, s is the norm of all others, over sqrt(d) both, and what the others add to
+a preactivation is s G with a Gaussian G. So it is the dynamics of a subspace at infinite d, with z on the corners of a cube: the
+sum over them is exact, and averages over G are those of gaussian/even_orders.py. Time is the sheet's, R twice the risk.
+"""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from dimfree.functions.activation import Erf, PiecewiseLinear, Polynomial
+from dimfree.functions.fourier import all_signs, fourier_coefficients
+from dimfree.onepass.fields.form import Form, Kept, equal, quantiles
+from dimfree.onepass.fields.subspace import Plane, SubspaceField, SubspaceNeurons
+from dimfree.onepass.fields.subspace_trained import subspace_trained
+from dimfree.onepass.fields.trained import Trained
+from dimfree.onepass.hypercube import split_weights
+from dimfree.onepass.model import HypercubeModel
+from dimfree.onepass.start import Start
+
+
+class HypercubeForm(Form[HypercubeModel]):
+    """A particle is (a, b, u, s); the law of a start has u = 0, one s and one b, so that particles differ in a alone."""
+
+    step: ClassVar[float] = 0.1
+
+    def size(self, model: HypercubeModel, alike: bool, count: int) -> int:
+        """More than there are neurons would have the same second layers."""
+        return min(count, model.width)
+
+    def law(self, model: HypercubeModel, start: Start, count: int) -> tuple[SubspaceNeurons, Kept]:
+        """Quantiles of the second layer."""
+        assert start.scale is not None, "the law of the start is asked for Gaussian starts only"
+        n = self.size(model, start.alike, count)
+        a = quantiles(start.measured.a, n)
+        s = jnp.full(n, start.scale)
+        return SubspaceNeurons(a, start.bias[:1] * jnp.ones(n), jnp.zeros((n, model.target.signs)), s), Kept(
+            equal(n), a
+        )
+
+    def own(self, model: HypercubeModel, start: Start) -> tuple[SubspaceNeurons, Kept]:
+        """All numbers of the neurons."""
+        assert start.weights is not None, "a start with vectors is among the needs of `own_start`"
+        u, s = split_weights(start.weights, model.coordinates)
+        return SubspaceNeurons(start.measured.a, start.bias, u, s), Kept(equal(model.width), start.measured.a)
+
+    def field(self, model: HypercubeModel, kept: Kept) -> Trained:
+        """All corners of the cube."""
+        z = all_signs(model.target.signs)
+        plane = Plane(z, jnp.full(len(z), 1 / len(z)))
+        return subspace_trained(model, kept, plane, model.target(z), jnp.ones(1))
+
+    def observe(
+        self, model: HypercubeModel, kept: Kept, particles: SubspaceNeurons
+    ) -> dict[str, Float[Array, "t n ..."]]:
+        """Fourier coefficients and mean weights."""
+        inner = self.field(model, kept).inner
+        assert isinstance(inner, SubspaceField)
+        outputs = jax.lax.map(inner.output, particles)
+        u, s = jnp.abs(particles.s), jnp.abs(particles.r)
+        return {
+            "fourier": fourier_coefficients(outputs, model.target.signs, model.target.supports),
+            "u_mean": jnp.einsum("n,tnk->tk", kept.mass, u),
+            "s_mean": s @ kept.mass,
+            "a": particles.a,
+            **({"bias": particles.b} if model.offsets else {}),
+        }
+
+    def seconds(self, model: HypercubeModel, count: int) -> float:
+        """All particles at all corners."""
+        match model.activation:
+            case Erf() | Polynomial():
+                each = 1e-7
+            case PiecewiseLinear():
+                each = 1e-7 * len(model.activation.kinks)
+            case _:
+                each = 1e-5 if model.activation.kinks else 1e-6
+        return 2e-4 + 2**model.target.signs * count * each
