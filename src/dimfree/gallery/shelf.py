@@ -35,6 +35,8 @@ _ENTRIES = {
     "truncated-relu": "dimfree.gallery.truncated_relu:TruncatedReLU",
     "lazy-to-rich": "dimfree.gallery.lazy_to_rich:LazyToRich",
     "kernels-lose": "dimfree.gallery.kernels_lose:KernelsLose",
+    "staircase": "dimfree.gallery.staircase:StaircaseEntry",
+    "not-a-staircase": "dimfree.gallery.not_a_staircase:NotAStaircase",
 }
 
 

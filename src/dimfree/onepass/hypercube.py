@@ -60,4 +60,5 @@ def hypercube_look(
         "fourier": fourier_coefficients(jnp.mean(f, axis=1), P, model.target.supports),
         "u_mean": jnp.mean(jnp.abs(u), axis=0),
         "s_mean": jnp.mean(s),
+        "a_mean": jnp.mean(jnp.abs(a)),
     }

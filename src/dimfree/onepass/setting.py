@@ -22,6 +22,7 @@ VARIABLES = {
         ("time", "replica", "coordinate"), "1", "mean over neurons of |w_i|/sqrt(d) for coordinates of labels"
     ),
     "s_mean": Variable(("time", "replica"), "1", "mean over neurons of the norm of all other weights, over sqrt(d)"),
+    "a_mean": Variable(("time", "replica"), "1", "mean over neurons of the size of the second layer"),
     "mass": Variable(_UNIT, "1", "the share of the neurons that a particle stands for"),
 }
 

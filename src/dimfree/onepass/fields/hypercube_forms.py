@@ -65,8 +65,7 @@ class HypercubeForm(Form[HypercubeModel]):
             "fourier": fourier_coefficients(outputs, model.target.signs, model.target.supports),
             "u_mean": jnp.einsum("n,tnk->tk", kept.mass, u),
             "s_mean": s @ kept.mass,
-            "a": particles.a,
-            **({"bias": particles.b} if model.offsets else {}),
+            "a_mean": jnp.abs(particles.a) @ kept.mass,  # a particle of a law is no neuron of the network
         }
 
     def seconds(self, model: HypercubeModel, count: int) -> float:
@@ -77,5 +76,5 @@ class HypercubeForm(Form[HypercubeModel]):
             case PiecewiseLinear():
                 each = 1e-7 * len(model.activation.kinks)
             case _:
-                each = 1e-5 if model.activation.kinks else 1e-6
+                each = 1e-5 if model.activation.kinks else 3e-7
         return 2e-4 + 2**model.target.signs * count * each
