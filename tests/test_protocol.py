@@ -41,6 +41,12 @@ POINTS = df.Problem(
     network=df.ScaledTwoLayer(width=200, output_scale=1.0),
     dimension=6,
     run=df.Run(until=5.0, replicas=6, points=6),
+HYPERCUBE = df.Problem(
+    data=df.Hypercube(noise=0.01),
+    dimension=20,
+    network=df.TwoLayer(width=30),
+    training=df.OnePass(learning_rate=30.0, batch=10),
+    run=df.Run(until=2.0, replicas=6, points=5, spacing="linear"),
 )
 PROBLEMS = {
     "teacher": TEACHER,
@@ -68,6 +74,7 @@ PROBLEMS = {
     "gaussians": GAUSSIANS,
     "gaussians-noisy": GAUSSIANS.replace(**{"training.inverse_temperature": 30.0, "training.weight_decay": 0.1}),
     "points": POINTS,
+    "hypercube": HYPERCUBE,
     "clusters": CLUSTERS,
     "clusters-square": CLUSTERS.replace(**{"training.loss": "square", "training.batch_fraction": 0.4}),
 }
@@ -87,6 +94,7 @@ AGREES_WITHIN = {
         "diffusion": 5.0,
     },
     "gaussians": {"sgd": 5.0, "pde": 15.0},
+    "hypercube": {"sgd": 1.0, "pde": 2.0, "pde-own-start": 2.0},
     "clusters": {"multi-pass": 10.0, "dmft": 10.0, "static": 10.0},
     "points": {"network-flow": 5.0, "linearised": 5.0, "infinite-width": 5.0},
 }
@@ -211,6 +219,7 @@ OTHER_NUMBERS = {
     "gaussians": {"training.learning_rate": 0.16, "run.until": 0.25, "data.contrast": 0.5},
     "gaussians-noisy": {"training.inverse_temperature": 20.0, "training.weight_decay": 0.2},
     "points": {"network.output_scale": 2.0, "run.until": 2.0, "data.noise": 0.1, "start.scale": 2.0},
+    "hypercube": {"training.learning_rate": 15.0, "run.until": 1.0, "data.coefficients": {"1": 0.9, "1,2": 1.2}},
     "clusters": {"training.learning_rate": 0.1, "run.until": 1.0, "data.variance": 0.6},
 }
 
@@ -237,6 +246,8 @@ DERIVATIVES = {
     ("gaussians-noisy", "pde"): lambda model: model.omega,
     ("points", "linearised"): lambda model: model.y,
     ("points", "infinite-width"): lambda model: model.y,
+    ("hypercube", "pde"): lambda model: model.target.coefficients,
+    ("hypercube", "pde-own-start"): lambda model: model.target.coefficients,
 }
 
 

@@ -79,7 +79,9 @@ def test_replicas_of_single_descriptions_and_nonsense(tmp_path):
     assert "--replicas got 'chain=no'" in one_sentence(invoke("compare", *QUICK, "--replicas", "chain=no"), 2)
 
 
-@pytest.mark.parametrize("kind", ["teacher", "multi-index", "two-gaussians", "two-clusters", "phase-retrieval"])
+@pytest.mark.parametrize(
+    "kind", ["teacher", "multi-index", "two-gaussians", "hypercube", "two-clusters", "phase-retrieval"]
+)
 def test_new_writes_a_problem_of_every_setting(kind, tmp_path):
     file = tmp_path / "problem.toml"
     written = invoke("new", str(file), "--data", kind)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dimfree.errors import ProblemError
-from dimfree.functions.leap import Leap, coordinate_leap, subspace_leap
+from dimfree.functions.leap import Leap, Staircase, coordinate_leap, staircase, subspace_leap
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,38 @@ def test_errors_are_one_sentence(leap, terms, coefficients, part):
     with pytest.raises(ProblemError) as caught:
         leap(terms, coefficients)
     assert part in str(caught.value)
+
+
+supports_strategy = st.lists(st.frozensets(st.integers(1, 5), min_size=1), min_size=1, max_size=5, unique=True)
+
+
+@given(supports_strategy)
+def test_what_single_steps_reach_is_found_by_every_ordering(supports):
+    """A merged staircase is one that some ordering climbs by at most one new coordinate at a time."""
+
+    def leaps(order):
+        found = set()
+        for support in order:
+            yield len(support - found)
+            found |= support
+
+    found = staircase([sorted(support) for support in supports])
+    assert found.leap == min(max(leaps(order)) for order in permutations(supports))
+    assert found.merged == (found.leap == 1) == (not found.unreached)
+    climbed, covered = set(), set()
+    for _ in supports:
+        for support in supports:
+            if len(support - covered) <= 1:
+                climbed.add(support)
+                covered |= support
+    assert found.reached == tuple(sorted(covered))
+    assert {frozenset(support) for support in found.unreached} == set(supports) - climbed
+
+
+def test_staircases():
+    assert staircase([(0,), (0, 1), (0, 1, 2)]) == Staircase(1, (1, 1, 1), (0, 1, 2), ())
+    assert staircase([(), (7,), (7, 8, 9), (9,)], [5.0, 1.0, 2.0, 0.0]) == Staircase(2, (1, 2), (7,), ((7, 8, 9),))
+    with pytest.raises(ProblemError, match="names a coordinate twice"):
+        staircase([(1, 1)])
+    with pytest.raises(ProblemError, match="the target is constant"):
+        staircase([()])

@@ -9,6 +9,7 @@ from problem_strategies import problem_tables
 
 from dimfree.onepass.sections import (
     GaussianStart,
+    Hypercube,
     MultiIndex,
     OnePass,
     OverlapStart,
@@ -58,7 +59,7 @@ def test_every_key_is_spelled_out():
             assert key in text or key in ("schedule", "inverse_temperature")  # TOML has no null: none is no key
 
 
-SECTIONS = (Teacher, MultiIndex, TwoGaussians, TwoLayer, OnePass, GaussianStart, OverlapStart, WeightsStart)
+SECTIONS = (Teacher, MultiIndex, TwoGaussians, Hypercube, TwoLayer, OnePass, GaussianStart, OverlapStart, WeightsStart)
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.__name__)
