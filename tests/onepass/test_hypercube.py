@@ -187,34 +187,41 @@ def test_own_start_begins_where_the_network_does():
     assert (np.asarray(theory["u_mean"]) > 0.05).all()
 
 
-def warnings_of(coefficients, until=8.0, by="pde", **changes):
-    problem = df.Problem(
-        data=df.Hypercube(coefficients=coefficients),
-        network={"width": 30},
-        run=df.Run(until=until, replicas=1, points=3, spacing="linear"),
-    ).replace(**changes)
-    return df.solve(problem, by=by).attrs["warnings"]
+def warnings_of(problem, risk=1.0, weights=1.0, one=None):
+    """What is said of a run that ended with this risk and these mean weights."""
+    P = len(problem.data.coordinates)
+    seen = {"risk": np.array([[3.0], [risk]]), "u_mean": np.array([np.zeros((1, P)), np.full((1, P), weights)])}
+    return " ".join((one or DistributionalDynamics()).warns(problem, model(problem), seen))
 
 
 def test_what_is_not_learned_is_said():
-    said = warnings_of({"1": 1.0, "1,2,3": 2.0})
+    problem = df.Problem(data=df.Hypercube(coefficients={"1": 1.0, "1,2,3": 2.0}))
+    said = warnings_of(problem, risk=2.0)
     assert "leap 2" in said
     assert "z1z2z3" in said
     assert "above 2;" in said
-    assert "stay at 0" not in said
-    assert warnings_of({"1": 1.0, "1,2,3": 2.0}, until=1.0, by="pde-own-start") == ""
-    symmetric = warnings_of({"1": 1.0, "2": 1.0, "1,3": 1.0, "2,3": -1.0})
-    assert "coordinate 3 stay at 0" in symmetric
-    assert "leap" not in symmetric
+    assert warnings_of(problem, risk=0.1, one=OwnStart()) == ""
+    assert warnings_of(df.Problem(data=df.Hypercube()), risk=0.1) == ""
 
 
 def test_rounding_that_leaves_the_plateau_is_noticed():
     problem = df.Problem(data=df.Hypercube(coefficients={"1": 1.0, "1,2,3": 1.0}))
-    m, pde = model(problem), DistributionalDynamics()
-    seen = {"risk": np.array([[1.0], [0.49]]), "u_mean": np.array([[[0.0, 0.0, 0.0]], [[1.0, 0.5, 0.5]]])}
-    assert "rounding errors" in " ".join(pde.warns(problem, m, seen))
-    seen["risk"][1] = 0.5
-    assert "rounding errors" not in " ".join(pde.warns(problem, m, seen))
+    assert "rounding errors" in warnings_of(problem, risk=0.49)
+    assert "rounding errors" not in warnings_of(problem, risk=0.5)
+
+
+def test_a_symmetry_that_keeps_weights_at_zero_is_noticed():
+    """z1 + z2 + z1z3 - z2z3 is a merged staircase, and swapping 1 and 2 with a flip of 3 forces u_3 = 0 (section d)."""
+    problem = df.Problem(
+        data=df.Hypercube(coefficients={"1": 1.0, "2": 1.0, "1,3": 1.0, "2,3": -1.0}),
+        network={"width": 60},
+        run=df.Run(times=(20.0,), replicas=1),
+    )
+    found = df.solve(problem, by="pde")
+    assert 2 * float(found["risk"][-1, 0]) == pytest.approx(2.081306398920081, rel=1e-5)
+    assert found["u_mean"].values[-1, 0, 2] < 1e-12
+    assert "coordinate 3 stay at 0" in found.attrs["warnings"]
+    assert "leap" not in found.attrs["warnings"]
 
 
 @pytest.mark.parametrize(
@@ -239,7 +246,8 @@ def test_derivatives_that_the_labels_need(changes, orders):
 
 
 def test_a_vanishing_derivative_is_warned_of_with_its_order():
-    said = warnings_of(staircase(1, 2), until=1.0, **{"network.activation": "tanh", "network.bias_start": 0.0})
+    changes = {"network.activation": "tanh", "network.bias_start": 0.0}
+    said = warnings_of(df.Problem(data=df.Hypercube()).replace(**changes))
     assert "derivatives of order 2 of tanh vanish" in said
 
 

@@ -1,6 +1,6 @@
 """Problems on the hypercube: how coefficients are written, what is left out, and one sentence for what makes no sense."""
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 import pytest
 
@@ -76,8 +76,9 @@ def test_bad_coefficients(written, sentence):
 
 
 def test_overlaps_do_not_know_axes():
+    start, rate = df.OverlapStart(Q=((1.0,),), M=((),)), {"learning_rate": 1.0}
     with pytest.raises(ProblemError, match="axes of a hypercube"):
-        df.Problem(data=df.Hypercube(), network={"width": 1}, start=df.OverlapStart(Q=((1.0,),), M=((),)), dimension=10)
+        df.Problem(data=df.Hypercube(), network={"width": 1}, training=rate, start=start)
 
 
 def test_weights_of_a_file_are_taken_as_they_are(tmp_path):
@@ -90,7 +91,7 @@ def test_weights_of_a_file_are_taken_as_they_are(tmp_path):
         start=df.WeightsStart(file=tmp_path / "start.npz"),
         dimension=8,
     )
-    np.testing.assert_array_equal(df.draw_start(problem, jnp.zeros(2, jnp.uint32), vectors=True).weights, W)
+    np.testing.assert_array_equal(df.draw_start(problem, jax.random.key(0), vectors=True).weights, W)
 
 
 def test_show_says_what_can_be_learned():

@@ -1,15 +1,16 @@
 """What dimension-free dynamics on the hypercube can learn, before and after they ran (docs/theory/mean-field.md, section d)."""
 
 from collections.abc import Iterator, Mapping
+from math import factorial
 
 import jax.numpy as jnp
 import numpy as np
+from numpy.polynomial import hermite_e
 
 from dimfree.description import Values
 from dimfree.functions.activation import Activation
 from dimfree.functions.leap import Staircase, staircase
 from dimfree.gaussian.nodes import trapezoid
-from dimfree.gaussian.series import normalised_hermite
 from dimfree.onepass.model import HypercubeModel
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import Hypercube
@@ -102,7 +103,11 @@ def _vanishing(sigma: Activation, offset: float, scale: float, highest: int) -> 
     points, weights = trapezoid(1 / 32, 1, 9.0)
     x = points[:, 0]
     values = np.asarray(sigma(jnp.asarray(offset + scale * x)))
-    moments = np.asarray(normalised_hermite(jnp.asarray(x), highest + 1)) @ (weights * values)
+    moments = (
+        (weights * values)
+        @ hermite_e.hermevander(x, highest)
+        / np.sqrt([float(factorial(r)) for r in range(highest + 1)])
+    )
     size = float(np.sqrt(weights @ values**2))
     return (r for r in range(1, highest + 1) if abs(moments[r]) <= _NOTHING * size)
 
