@@ -273,14 +273,14 @@ def test_pde_refuses_what_it_is_not_derived_for():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("sizes", "until", "dimension", "batch", "largest", "fourier"),
+    ("sizes", "until", "dimension", "batch", "largest", "fourier", "by_start"),
     [
-        ((1, 2), 40.0, 100, 100, 0.02, 0.011),
-        ((1, 2, 3), 60.0, 100, 100, 0.02, 0.015),
-        ((1, 2), 40.0, 400, 400, 0.016, 0.011),
+        ((1, 2), 40.0, 100, 100, 0.02, 0.011, 0.004),
+        ((1, 2, 3), 60.0, 100, 100, 0.02, 0.015, 0.01),  # .0067 here: the .003 of the sheet is that of two steps
+        ((1, 2), 40.0, 400, 400, 0.016, 0.011, 0.004),
     ],
 )
-def test_measured_numbers_of_the_sheet(sizes, until, dimension, batch, largest, fourier):
+def test_measured_numbers_of_the_sheet(sizes, until, dimension, batch, largest, fourier, by_start):
     """Section d: N = 200, eta = 0.05; one run was within .017 of the DF-PDE at d = 100 over 11 times, within .012 at d = 400."""
     problem = df.Problem(
         dimension=dimension,
@@ -292,5 +292,5 @@ def test_measured_numbers_of_the_sheet(sizes, until, dimension, batch, largest, 
     one = problem.replace(**{"run.replicas": 1, "run.starts": 1})
     pde, own = df.solve(one, by="pde"), df.solve(one, by="pde-own-start")
     assert np.abs(2 * (sgd["risk"].mean("replica") - pde["risk"][:, 0])).max() < largest
-    assert np.abs(2 * (own["risk"] - pde["risk"])).max() < 0.006
+    assert np.abs(2 * (own["risk"] - pde["risk"])).max() < by_start
     assert np.abs(sgd["fourier"].mean("replica") - pde["fourier"][:, 0])[-1].max() < fourier
