@@ -41,6 +41,7 @@ POINTS = df.Problem(
     network=df.ScaledTwoLayer(width=200, output_scale=1.0),
     dimension=6,
     run=df.Run(until=5.0, replicas=6, points=6),
+)
 HYPERCUBE = df.Problem(
     data=df.Hypercube(noise=0.01),
     dimension=20,
