@@ -26,6 +26,8 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import Hypercube, MultiIndex, Teacher, TwoGaussians
 from dimfree.onepass.sections.network import prefactor
 
+_FAST = 3000.0  # eta_a from which implicit steps are cheaper than the explicit ones that stability would ask for
+
 
 class OnePassModel(Model):
     """Network and training rule in canonical letters; a pytree whose leaves are the numbers."""
@@ -41,6 +43,7 @@ class OnePassModel(Model):
     noisy: bool = eqx.field(static=True)
     all_scheduled: bool = eqx.field(static=True)  # decay and noise follow the schedule too
     few_dimensions: int | None = eqx.field(static=True)  # d, when so small that it is a shape in overlap space
+    fast_second_layer: bool = eqx.field(static=True)  # so much faster than the first that equations are stiff
     activation: Activation
     schedule: Schedule
     dimension: Float[Array, ""]  # d
@@ -137,6 +140,7 @@ class _Rule(TypedDict):
     noisy: bool
     all_scheduled: bool
     few_dimensions: int | None
+    fast_second_layer: bool
     activation: Activation
     schedule: Schedule
     dimension: Float[Array, ""]
@@ -176,7 +180,7 @@ def _rule(problem: OnePassProblem) -> _Rule:
     blocked = block_steps(training.batch) * training.batch
     stretch = network.width * prefactor(network.scaling, network.width)  # a = stretch * (the user's second layer)
     decay_a = training.weight_decay if training.second_layer_decay == "same" else training.second_layer_decay
-    beta = training.inverse_temperature
+    beta, eta_a = training.inverse_temperature, training.second_layer_rate * stretch**2
     return _Rule(
         width=network.width,
         batch=training.batch,
@@ -188,11 +192,12 @@ def _rule(problem: OnePassProblem) -> _Rule:
         noisy=beta is not None,
         all_scheduled=training.scheduled == "everything",
         few_dimensions=problem.dimension if problem.dimension < network.width + problem.data.units + blocked else None,
+        fast_second_layer="second-layer" in network.trained and eta_a >= _FAST,
         activation=_learning(activation(network.activation)),
         schedule=schedule(training.schedule),
         dimension=jnp.asarray(float(problem.dimension)),
         gamma=jnp.asarray(training.learning_rate),
-        eta_a=jnp.asarray(training.second_layer_rate * stretch**2),
+        eta_a=jnp.asarray(eta_a),
         omega=jnp.asarray(training.weight_decay),
         omega_a=jnp.asarray(decay_a),
         temperature=jnp.asarray(1 / beta if beta is not None else 0.0),

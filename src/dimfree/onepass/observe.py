@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.description import Observed
+from dimfree.gaussian.components import has_components, overlap_components
 from dimfree.gaussian.moments import risk
 from dimfree.gaussian.neuron_risk import neuron_risk
 from dimfree.gaussian.offset_risk import offset_risk
@@ -29,12 +30,17 @@ def offset_seconds(model: TeacherModel) -> float:
 
 
 def teacher_observables(model: TeacherModel, overlaps: Overlaps, bias: Float[Array, "t r p"] | None = None) -> Observed:
-    """Overlaps, second layer, offsets if there are any, and the risk."""
+    """Overlaps, second layer, offsets if there are any, and the risk, for one polynomial direction degree by degree too."""
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (overlaps, bias))
     one: Callable[[tuple[Overlaps, Array | None]], Array] = lambda now: overlap_risk(model, *now)  # noqa: E731
     values = jax.lax.map(one, flat, batch_size=min(256, flat[0].a.shape[0]))
     seen = {"risk": values.reshape(overlaps.a.shape[:2]), "Q": overlaps.Q, "M": overlaps.M, "a": overlaps.a}
-    return seen | ({"bias": bias} if model.offsets and bias is not None else {})
+    if model.offsets:
+        return seen | ({"bias": bias} if bias is not None else {})
+    if not has_components(model.target):
+        return seen
+    parts = jax.lax.map(lambda now: overlap_components(model, now[0]), flat, batch_size=min(256, flat[0].a.shape[0]))
+    return seen | {"components": parts.reshape(*overlaps.a.shape[:2], -1)}
 
 
 def gaussians_risk(

@@ -20,6 +20,7 @@ from dimfree.reference import (
     limits,
     mean_field,
     phase_retrieval,
+    two_rates,
 )
 
 Values = dict[str, Any]
@@ -81,6 +82,7 @@ ADAPTERS: dict[str, Callable[[Values], Values]] = {
     "lazy_linearised": lazy.flow,
     "dfpde": hypercube.dfpde,
     "msp": hypercube.msp,
+    "bmz": two_rates.bmz,
 }
 
 _WITH_COVARIANCE = (
@@ -102,7 +104,6 @@ _WITH_MOMENTUM = ("momentum_rhs", "momentum_trajectory", "linear_exact_risk_mome
 # Subjects of reference files that dimfree does not build yet, by name: nothing is skipped in silence.
 WAITING: dict[str, str] = {
     "another-schema": "a file of a subject that has no adapter",
-    "bmz": "two learning rates",
     **dict.fromkeys(_WITH_COVARIANCE, "inputs with a covariance"),
     **dict.fromkeys(_WITH_MOMENTUM, "momentum"),
 }

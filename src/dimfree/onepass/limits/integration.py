@@ -11,6 +11,7 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import optimistix
 from jaxtyping import Array, Bool, Float, Key
 
 from dimfree.description import Evolution, Observed, Values
@@ -21,6 +22,7 @@ from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
 _BLOW_UP = 1e6  # overlaps beyond this never come back
+_DENSE = 400  # unknowns; larger states take explicit steps, however stiff, because implicit ones factorise a matrix of that size
 Y = TypeVar("Y")
 
 
@@ -79,7 +81,7 @@ class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
         """Integrate to the last time; what lies beyond a failure is not finite."""
         solution = diffrax.diffeqsolve(
             diffrax.ODETerm(lambda t, y, args: _velocity(self, args, jnp.asarray(t), y)),
-            diffrax.Tsit5() if self.rtol > 1e-7 else diffrax.Dopri8(),
+            self.solver(model, state.state),
             t0=state.time,
             t1=times[-1],
             dt0=None,
@@ -122,6 +124,15 @@ class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
             f"the {self.name} could not be integrated past t = {t:.3g} within its tolerance (rtol = {self.rtol:g}); "
             "raise rtol, or stop earlier with run.until."
         )
+
+    def solver(self, model: TeacherModel, state: Y) -> diffrax.AbstractAdaptiveSolver[Any]:
+        """Explicit steps; implicit ones where a fast second layer makes the equations stiff (docs/theory/mean-field.md, e)."""
+        if model.fast_second_layer and sum(x.size for x in jax.tree.leaves(state)) <= _DENSE:
+            # Full Newton: a matrix kept through a step makes half of the steps fail. It stops at differences of velocities of
+            # this size, beyond which rounding, enlarged by eta_a, lets it go no further; convergence is quadratic, so that what
+            # is left is of the order of their square.
+            return diffrax.Kvaerno5(root_finder=optimistix.Newton(rtol=1e-5, atol=1e-4, norm=optimistix.rms_norm))
+        return diffrax.Tsit5() if self.rtol > 1e-7 else diffrax.Dopri8()
 
     def controller(self, model: TeacherModel, until: Float[Array, ""]) -> diffrax.AbstractStepSizeController[Any, Any]:
         """Error control; steps that shrink to nothing announce a singularity at finite time."""

@@ -25,6 +25,8 @@ from dimfree.gaussian.closure import (
     truncation,
     uses_series,
 )
+from dimfree.gaussian.components import has_components, link_coefficients, particle_components
+from dimfree.gaussian.even_orders import cosine_moments
 from dimfree.gaussian.particles import MOST_PAIRS, Particles, particles
 from dimfree.gaussian.series import series_size
 from dimfree.gaussian.two_point.ladder import two_point_seconds
@@ -58,14 +60,9 @@ class WideNetwork(Equations[Particles]):
         """The size of the terms that the right-hand side leaves out."""
         return jnp.zeros(())
 
-    def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
-        """The closure is derived for free norms."""
-        if model.spherical:
-            return (
-                "the closure of wide networks is derived for weights whose norms are free, not for weights kept on a sphere; "
-                "set training.spherical = false, or use ode."
-            )
-        return super().refuses(problem, model)
+    @abstractmethod
+    def angles(self, model: TeacherModel, count: int) -> Float[Array, " count"]:
+        """Even moments of the cosine between parts of two units that are orthogonal to the teacher."""
 
     def cost(self, problem: Problem, model: TeacherModel) -> Cost:
         """Evaluations of the right-hand side; their number is a guess from typical runs."""
@@ -95,14 +92,25 @@ class WideNetwork(Equations[Particles]):
         """Equation (5.2) with the decays and schedule of (2.1)."""
         rate, terms = model.schedule(t), self.terms(model, state)
         da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.train_a else jnp.zeros_like(state.a)
-        return Particles(rate * terms.PsiM - model.omega * state.M, rate * terms.Psiq - 2 * model.omega * state.q, da)
+        dM, dq = rate * terms.PsiM, rate * terms.Psiq
+        if model.spherical:  # the projection undoes decay and any change of norm, as in (2.2)
+            P = model.target.P
+            growth = 2 * jnp.sum(state.along(P) * Particles(dM, dq, da).along(P), axis=1) + dq
+            shrink = growth / (2 * state.norms(P))
+            return Particles(dM - shrink[:, None] * state.M, dq - 2 * shrink * state.q, da)
+        return Particles(dM - model.omega * state.M, dq - 2 * model.omega * state.q, da)
 
     def observe(self, model: TeacherModel, states: Particles) -> Observed:
         """Q itself is not known to this limit, and would not fit: its diagonal C_ii + q_i is given."""
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), states)
         risks = jax.lax.map(lambda state: self.terms(model, state).risk, flat).reshape(states.a.shape[:2])
         norms = states.norms(model.target.P)
-        return {"risk": risks, "M": states.M, "Q_diagonal": norms, "a": states.a}
+        seen = {"risk": risks, "M": states.M, "Q_diagonal": norms, "a": states.a}
+        if not has_components(model.target):
+            return seen
+        moments = self.angles(model, link_coefficients(model.target).size // 2 + 1)
+        parts = jax.lax.map(lambda state: particle_components(model, state, moments, self.self_term), flat)
+        return seen | {"components": parts.reshape(*states.a.shape[:2], -1)}
 
     def failure(self, model: TeacherModel, state: Integrated[Particles]) -> str | None:
         """Where the equations blew up, the solver gave up, or the series lost its accuracy, and what to try."""
@@ -147,6 +155,10 @@ class MeanField(WideNetwork):
         """Equation (5.2) with the average over Xi."""
         return mean_field_terms(model, state, self.self_term, self.nodes)
 
+    def angles(self, model: TeacherModel, count: int) -> Float[Array, " count"]:
+        """Random directions."""
+        return cosine_moments(model.dimension - model.units, count)
+
     def seconds(self, model: TeacherModel) -> float:
         """All pairs, at every node of the angle."""
         m = model
@@ -173,6 +185,10 @@ class Dimensionless(WideNetwork):
     def terms(self, model: TeacherModel, state: Particles) -> ClosureTerms:
         """Equation (5.2) with xi = 0 between units."""
         return dimensionless_terms(model, state, self.self_term)
+
+    def angles(self, model: TeacherModel, count: int) -> Float[Array, " count"]:
+        """They do not meet."""
+        return jnp.zeros(count).at[0].set(1.0)
 
     def seconds(self, model: TeacherModel) -> float:
         """Linear in the width, unless k is too large for the series."""
