@@ -37,6 +37,7 @@ _ENTRIES = {
     "kernels-lose": "dimfree.gallery.kernels_lose:KernelsLose",
     "staircase": "dimfree.gallery.staircase:StaircaseEntry",
     "not-a-staircase": "dimfree.gallery.not_a_staircase:NotAStaircase",
+    "time-scales": "dimfree.gallery.time_scales:TimeScales",
 }
 
 

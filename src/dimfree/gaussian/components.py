@@ -1,7 +1,7 @@
 """The risk of a single-index target degree by degree: what is learned when (docs/theory/mean-field.md, section e).
 
-f* = sum_n phi_n he_n(z) with orthonormal he_n, and the part of degree n of a network is sum_i b_i s_n(Q_ii) he_n along unit i, with
-b = a/p. Parts of different degree are orthogonal, so that the risk is the sum of R_n = E[(part n of f* - f)²]/2 over all n.
+f* = sum_n phi_n he_n(z) with orthonormal he_n, and the part of degree n of a network is sum_i b_i s_n(Q_ii) he_n along unit i,
+with b = a/p. Parts of different degree are orthogonal, so that the risk is the sum of R_n = E[(part n of f* - f)²]/2 over all n.
 """
 
 from math import comb, factorial, sqrt
@@ -48,11 +48,11 @@ def particle_components(
     """R_n of a network whose parts orthogonal to the target meet at a random angle, of even moments E cos^2j = moments[j]."""
     phi, Q = link_coefficients(model.target, count), state.norms(model.target.P)
     part, u = _parts(model, Q, state.M, state.a, phi.size)
-    along, across = powers(u, phi.size - 1), powers(jnp.sqrt(state.q / Q), phi.size - 1)
+    along, across = powers(u, phi.size - 1), powers(state.q / Q, phi.size // 2)
     off_target, met = jnp.zeros(phi.size), jnp.zeros_like(part)
     for n in range(phi.size):
         for j in range(min(n // 2 + 1, moments.size)):
-            weight, shape = comb(n, 2 * j) * moments[j], along[n - 2 * j] * across[2 * j]
+            weight, shape = comb(n, 2 * j) * moments[j], along[n - 2 * j] * across[j]
             met = met.at[n].add(weight * shape**2)
             if j:
                 off_target = off_target.at[n].add(weight * (part[n] @ shape) ** 2)

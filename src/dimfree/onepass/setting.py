@@ -8,7 +8,9 @@ _UNIT = ("time", "replica", "unit")
 VARIABLES = {
     "risk": Variable(("time", "replica"), "1", "population risk E[(f* - f)²]/2 without the noise floor"),
     "components": Variable(
-        ("time", "replica", "degree"), "1", "the risk degree by degree, for a target that is a polynomial of one direction"
+        ("time", "replica", "degree"),
+        "1",
+        "the risk degree by degree, for a target that is a polynomial of one direction",
     ),
     "Q": Variable((*_UNIT, "unit_"), "1", "overlaps between students, W Wᵀ/d"),
     "M": Variable((*_UNIT, "teacher"), "1", "overlaps between students and teachers, W W*ᵀ/d"),

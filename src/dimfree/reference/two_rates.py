@@ -4,7 +4,6 @@ eps = first-layer rate / second-layer rate, so that training.second_layer_rate =
 dimensionless limit on the sphere without the interaction of a unit with itself.
 """
 
-from math import factorial, sqrt
 from typing import Any
 
 import equinox as eqx
@@ -16,10 +15,11 @@ from scipy.special import ndtri
 from dimfree.errors import ProblemError
 from dimfree.gaussian.components import particle_components
 from dimfree.gaussian.particles import Particles
+from dimfree.onepass.limits.time_scales import single_index
 from dimfree.onepass.limits.wide import Dimensionless
 from dimfree.onepass.model import TeacherModel, teacher_model
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import MultiIndex, OnePass, SphereStart, TwoLayer
+from dimfree.onepass.sections import OnePass, SphereStart, TwoLayer
 from dimfree.onepass.start import Start
 
 Values = dict[str, Any]
@@ -55,14 +55,8 @@ def _components(model: TeacherModel, states: Particles, count: int) -> jax.Array
 
 
 def _model(inputs: Values) -> TeacherModel:
-    degrees = range(len(inputs["phi"]))
-    data = MultiIndex(
-        terms=tuple((n,) for n in degrees),
-        coefficients=tuple(phi / sqrt(factorial(n)) for n, phi in zip(degrees, inputs["phi"], strict=True)),
-        noise=0.0,
-    )
-    network = TwoLayer(
-        width=inputs["m"], activation=inputs["activation"], trained=("first-layer", "second-layer")
-    )
+    network = TwoLayer(width=inputs["m"], activation=inputs["activation"], trained=("first-layer", "second-layer"))
     training = OnePass(spherical=True, second_layer_rate=1 / inputs["eps"])
-    return teacher_model(OnePassProblem(data=data, network=network, training=training, start=SphereStart()))
+    return teacher_model(
+        OnePassProblem(data=single_index(inputs["phi"]), network=network, training=training, start=SphereStart())
+    )
