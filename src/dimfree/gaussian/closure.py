@@ -58,9 +58,12 @@ class _Sums(NamedTuple):
     Bq: Float[Array, " p"]
 
 
-def dimensionless_terms(model: Learner, state: Particles, self_term: bool) -> ClosureTerms:
-    """The terms at d to infinity: xi = 0 between students, and xi = 1 of a student with itself if `self_term`."""
-    if uses_series(model.activation, model.units, model.width):
+def dimensionless_terms(model: Learner, state: Particles, self_term: bool, series: bool = True) -> ClosureTerms:
+    """The terms at d to infinity: xi = 0 between students, and xi = 1 of a student with itself if `self_term`.
+
+    Without `series` all pairs are used at every width, which is faster to differentiate.
+    """
+    if series and uses_series(model.activation, model.units, model.width):
         return _assembled(model, state, _series_sums(model, state, self_term), _series_cross(model, state))
     return _pair_terms(model, state, self_term, jnp.zeros(1), jnp.ones(1))
 

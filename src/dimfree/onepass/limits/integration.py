@@ -127,7 +127,7 @@ class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
 
     def solver(self, model: TeacherModel, state: Y) -> diffrax.AbstractAdaptiveSolver[Any]:
         """Explicit steps; implicit ones where a fast second layer makes the equations stiff (docs/theory/mean-field.md, e)."""
-        if model.fast_second_layer and sum(x.size for x in jax.tree.leaves(state)) <= _DENSE:
+        if implicit_steps(model, sum(x.size for x in jax.tree.leaves(state))):
             # Full Newton: a matrix kept through a step makes half of the steps fail. It stops at differences of velocities of
             # this size, beyond which rounding, enlarged by eta_a, lets it go no further; convergence is quadratic, so that what
             # is left is of the order of their square.
@@ -139,6 +139,11 @@ class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
         controller = diffrax.PIDController(rtol=self.rtol, atol=self.atol, dtmin=1e-13 * until, force_dtmin=False)
         jumps = model.schedule.jumps
         return diffrax.ClipStepSizeController(controller, jump_ts=jnp.asarray(jumps)) if jumps else controller
+
+
+def implicit_steps(model: TeacherModel, unknowns: int) -> bool:
+    """Whether equations for so many numbers are integrated by implicit steps."""
+    return model.fast_second_layer and unknowns <= _DENSE
 
 
 @eqx.filter_jit

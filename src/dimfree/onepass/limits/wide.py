@@ -31,7 +31,7 @@ from dimfree.gaussian.particles import MOST_PAIRS, Particles, particles
 from dimfree.gaussian.series import series_size
 from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.onepass.limits.exactness import inexact_kernels
-from dimfree.onepass.limits.integration import Equations, Integrated
+from dimfree.onepass.limits.integration import Equations, Integrated, implicit_steps
 from dimfree.onepass.model import TeacherModel
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
@@ -184,7 +184,7 @@ class Dimensionless(WideNetwork):
 
     def terms(self, model: TeacherModel, state: Particles) -> ClosureTerms:
         """Equation (5.2) with xi = 0 between units."""
-        return dimensionless_terms(model, state, self.self_term)
+        return dimensionless_terms(model, state, self.self_term, self._is_linear(model))
 
     def angles(self, model: TeacherModel, count: int) -> Float[Array, " count"]:
         """They do not meet."""
@@ -199,7 +199,7 @@ class Dimensionless(WideNetwork):
 
     def cut_off(self, model: TeacherModel, state: Particles) -> Float[Array, ""]:
         """What the series leaves out."""
-        return truncation(model, state)
+        return truncation(model, state) if self._is_linear(model) else jnp.zeros(())
 
     def twin(self, model: TeacherModel) -> tuple[WideNetwork, TeacherModel]:
         """The mean-field limit at infinite dimension, while its angles, all of them right, cost nothing."""
@@ -210,7 +210,8 @@ class Dimensionless(WideNetwork):
 
     def _is_linear(self, model: TeacherModel) -> bool:
         m = model
-        return uses_series(m.activation, m.units, m.width)
+        implicit = implicit_steps(model, m.width * (m.units + 2))
+        return uses_series(m.activation, m.units, m.width) and not implicit
 
 
 class Density(NamedTuple):
