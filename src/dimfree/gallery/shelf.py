@@ -38,6 +38,7 @@ _ENTRIES = {
     "staircase": "dimfree.gallery.staircase:StaircaseEntry",
     "not-a-staircase": "dimfree.gallery.not_a_staircase:NotAStaircase",
     "time-scales": "dimfree.gallery.time_scales:TimeScales",
+    "quartic": "dimfree.gallery.quartic:Quartic",
 }
 
 

@@ -1,0 +1,277 @@
+"""Projected gradient descent on quartic neurons learns a quartic of one direction from far fewer samples than kernels need.
+
+Theorem 4 of the notes (Mahankali et al. 2023, informal): with polynomial width, O(d^3.1) samples are enough for certain p of
+degree four, y = p(<w*, x>), Gaussian inputs. The neurons are he_2 + he_4 of unit weights, f their mean, and p = mu_2 he_2 + mu_4
+he_4: mu_2 and mu_4 are the moments that s = <u, w*> must reach. All steps go over the same n samples; risks are exact, from
+overlaps. Gaussian inputs leave a floor of order 1/d (neurons that point anywhere still see |x|²), so that a run is judged by the
+share of what the same network gains in as many steps on the population.
+"""
+
+from math import log, sqrt
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gaussian.moments import risk
+from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.limits.time_scales import single_index
+from dimfree.onepass.model import TeacherModel, teacher_model
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import TwoLayer
+from dimfree.problem.activation import Hermite
+
+_SECOND, _FOURTH = 0.3, 0.15  # mu_2 and mu_4; the theorem asks for mu_4 > 1.1 mu_2² and both small
+_NEURON = Hermite(hermite=(0.0, 0.0, 1 / sqrt(2), 0.0, 1 / sqrt(24)))  # he_2 + he_4, orthonormal
+_STEP, _STEPS = 0.1, 150
+_LEARNED = 0.75  # of what the population lets the same network gain
+_THEOREM, _KERNELS = 3.1, 4.0  # exponents of the samples that are enough, and that any kernel needs for degree four
+_INF = float("inf")
+Data = tuple[Float[Array, "n d"], Float[Array, " n"]]
+
+
+class Path(NamedTuple):
+    """Risks after every step, the start included, and the last weights."""
+
+    risk: Float[Array, " t"]
+    weights: Float[Array, "m d"]
+
+
+def quartic_model(
+    width: int, dimension: int, phi: tuple[float, ...] = (0.0, 0.0, _SECOND, 0.0, _FOURTH)
+) -> TeacherModel:
+    """Quartic neurons and their target, phi in the orthonormal Hermite basis."""
+    network = TwoLayer(width=width, activation=_NEURON)
+    return teacher_model(OnePassProblem(dimension=dimension, data=single_index(phi), network=network))
+
+
+def unit_rows(key: jax.Array, width: int, dimension: int) -> Float[Array, "m d"]:
+    """Weights uniform on the sphere; the direction w* is the first axis."""
+    return _normalised(jax.random.normal(key, (width, dimension)))
+
+
+def samples(model: TeacherModel, key: jax.Array, count: int, dimension: int) -> Data:
+    """Gaussian inputs and their labels."""
+    X = jax.random.normal(key, (count, dimension))
+    return X, model.target(X[:, :1])
+
+
+@eqx.filter_jit
+def descend(model: TeacherModel, weights: Float[Array, "m d"], data: Data | None, steps: int) -> Path:
+    """Projected gradient descent on the samples, or without any on the population: step along the tangent, back to the sphere."""
+
+    def loss(U: Array) -> Array:
+        if data is None:
+            return exact_risk(model, U)
+        X, y = data
+        return 0.5 * jnp.mean((y - jnp.mean(model.activation(X @ U.T), axis=1)) ** 2)
+
+    def step(U: Array, _: None) -> tuple[Array, Array]:
+        force = -model.width * jax.grad(loss)(U)
+        tangent = force - jnp.sum(force * U, axis=1, keepdims=True) * U
+        U = _normalised(U + _STEP * tangent)
+        return U, exact_risk(model, U)
+
+    last, risks = jax.lax.scan(step, weights, None, length=steps)
+    return Path(jnp.concatenate([exact_risk(model, weights)[None], risks]), last)
+
+
+def exact_risk(model: TeacherModel, U: Float[Array, "m d"]) -> Float[Array, ""]:
+    """The population risk of unit weights, second layer 1."""
+    return risk(model, Overlaps(U @ U.T, U[:, :1], jnp.ones(U.shape[0])))
+
+
+def _normalised(U: Float[Array, "m d"]) -> Float[Array, "m d"]:
+    return U / jnp.linalg.norm(U, axis=1, keepdims=True)
+
+
+class Quartic(Entry[xr.Dataset]):
+    """Samples, width and steps that projected gradient descent takes, against d."""
+
+    name: ClassVar[str] = "quartic"
+    title: ClassVar[str] = "Projected gradient descent on quartic neurons learns a quartic of one direction"
+    cites: ClassVar[tuple[str, ...]] = ("mahankali2023",)
+    phi: tuple[float, ...] = (0.0, 0.0, _SECOND, 0.0, _FOURTH)
+    dimensions: tuple[int, ...] = (10, 20, 40)
+    exponents: tuple[float, ...] = (1.25, 1.5, 1.75, 2.0, 2.25, 2.5)  # n = d^exponent
+    neurons: int = 4  # per dimension, while samples are counted
+    widths: tuple[int, ...] = (25, 50, 100, 200, 400, 1600)  # the last one stands for infinity
+    longer: tuple[int, ...] = (20, 40, 80, 160, 320, 640)  # dimensions at which steps on the population are counted
+    seeds: int = 3
+
+    def measure(self, full: bool, watch: Watcher) -> xr.Dataset:
+        """Everything, one path after another; `full` at a larger dimension too."""
+        dimensions = (*self.dimensions, 2 * self.dimensions[-1]) if full else self.dimensions
+        done, total = 0, len(dimensions) + 2
+
+        def told(what: str) -> None:
+            nonlocal done
+            done += 1
+            watch(what, done / total)
+
+        share, fourth = [], []
+        for d in dimensions:
+            rows = [self._with_samples(d, seed) for seed in range(self.seeds)]
+            share.append([row[0] for row in rows])
+            fourth.append([row[1] for row in rows])
+            told(f"samples, d = {d}")
+        ends = [[self._population(m, self.dimensions[1], s).risk[-1] for s in range(self.seeds)] for m in self.widths]
+        told("widths")
+        steps = [[self._steps(d, seed) for seed in range(self.seeds)] for d in self.longer]
+        told("steps")
+        return xr.Dataset(
+            {
+                "share": (("d", "seed", "exponent"), np.array(share)),
+                "fourth": (("d", "seed", "exponent"), np.array(fourth)),
+                "end": (("width", "seed"), np.array(ends)),
+                "steps": (("longer", "seed"), np.array(steps)),
+            },
+            {
+                "d": list(dimensions),
+                "exponent": list(self.exponents),
+                "width": list(self.widths),
+                "longer": list(self.longer),
+            },
+        )
+
+    def claims(self, data: xr.Dataset) -> tuple[Claim, ...]:
+        """Samples like a power of d far below the kernels', an excess like 1/m, steps like log d."""
+        d, needed = data["d"].values, self._needed(data)
+        steps, log_d = data["steps"].mean("seed").values, np.log(data["longer"].values)
+        growth = np.diff(steps) / np.diff(log_d)
+        excess, width = self._excess(data), data["width"].values[:-1]
+        most = data["fourth"].mean("seed").values[:, -1]
+        return (
+            Claim("samples for 3/4 of the population's gain grow like d^x, x", _slope(d, needed), 1.0, _THEOREM),
+            Claim(
+                "the most samples that were needed, over d^4/24 numbers of degree four",
+                float(max(24 * needed / d**_KERNELS)),
+                0,
+                1.0,
+            ),
+            Claim(f"smallest mean s^4 over mu_4 with d^{self.exponents[-1]:g} samples", float(most.min()), 0.6, 1.2),
+            Claim("excess risk over that of the widest network grows like m^x, x", _slope(width, excess), -1.5, -0.7),
+            Claim("steps on the population grow like d^x, x", _slope(data["longer"].values, steps), 0.0, 0.4),
+            Claim(
+                "steps per log d at the largest dimensions over those at the smallest",
+                float(growth[-1] / growth[0]),
+                0.5,
+                2.0,
+            ),
+        )
+
+    def draw(self, data: xr.Dataset, figure: Figure) -> None:
+        """Share learned against samples, samples, width and steps."""
+        figure.set_size_inches(14, 3.8)
+        learned, needed, wide, long = figure.subplots(1, 4)
+        for n, d in enumerate(data["d"].values):
+            share = data["share"].sel(d=d)
+            x = d ** data["exponent"].values
+            learned.errorbar(
+                x, share.mean("seed"), share.std("seed", ddof=1) / sqrt(self.seeds), fmt="o-", color=f"C{n}", mfc="white",
+                ms=4, lw=1, label=f"d = {d}",
+            )  # fmt: skip
+        learned.axhline(_LEARNED, color="grey", ls=":")
+        learned.set(xscale="log", xlabel="samples $n$", ylabel="share of the population's gain", ylim=(None, 1.05))
+        learned.legend()
+        d, found = data["d"].values.astype(float), self._needed(data)
+        needed.plot(d, found, "o", color="black", mfc="white", label=f"3/4 learned, width {self.neurons}d")
+        needed.plot(
+            d,
+            found[0] * (d / d[0]) ** _slope(d, found),
+            "-",
+            color="black",
+            lw=1,
+            label=f"$d^{{{_slope(d, found):.2f}}}$",
+        )
+        needed.plot(d, found[0] * (d / d[0]) ** _THEOREM, "--", color="#d95f02", lw=1, label="$d^{3.1}$ (theorem)")
+        needed.plot(d, found[0] * (d / d[0]) ** _KERNELS, ":", color="#7570b3", label="$d^4$ (kernels)")
+        _dimensions(needed, d, "samples $n$")
+        needed.set_yscale("log")
+        needed.legend(fontsize=7)
+        width, excess = data["width"].values[:-1], self._excess(data)
+        wide.plot(
+            width,
+            excess,
+            "o",
+            color="black",
+            mfc="white",
+            label=f"over width {self.widths[-1]}, d = {self.dimensions[1]}",
+        )
+        wide.plot(width, excess[0] * width[0] / width, "--", color="grey", label=r"$\propto 1/m$")
+        wide.set(xscale="log", yscale="log", xlabel="width $m$", ylabel="excess of the last risk")
+        wide.legend(fontsize=7)
+        steps = data["steps"]
+        long.errorbar(
+            steps["longer"], steps.mean("seed"), steps.std("seed", ddof=1) / sqrt(self.seeds), fmt="o", color="black",
+            mfc="white", label=f"3/4 of the gain, step {_STEP:g}",
+        )  # fmt: skip
+        line = np.polynomial.Polynomial.fit(np.log(self.longer), steps.mean("seed"), 1)
+        long.plot(self.longer, line(np.log(self.longer)), "--", color="grey", label=r"$a + b\,\log d$")
+        _dimensions(long, np.array(self.longer), "steps on the population")
+        long.legend(fontsize=7)
+        figure.suptitle(self.title)
+
+    def seconds(self, full: bool) -> float:
+        """Products of samples and weights, and one compilation for every size."""
+        sizes = (*self.dimensions, 2 * self.dimensions[-1]) if full else self.dimensions
+        products = sum(d**x * d * self.neurons * d for d in sizes for x in self.exponents)
+        return 1.2e-9 * _STEPS * self.seeds * products * 4 + 1.5 * (len(sizes) * len(self.exponents) + 12)
+
+    def _population(self, width: int, d: int, seed: int) -> Path:
+        model = quartic_model(width, d, self.phi)
+        return descend(model, unit_rows(jax.random.key(seed), width, d), None, _STEPS)
+
+    def _with_samples(self, d: int, seed: int) -> tuple[list[float], list[float]]:
+        """For every n the share of the population's gain, and the mean of s^4 over mu_4."""
+        width = self.neurons * d
+        model, best, shares, fourth = quartic_model(width, d, self.phi), self._population(width, d, seed).risk, [], []
+        for x in self.exponents:
+            data = samples(model, jax.random.fold_in(jax.random.key(seed), round(100 * x)), round(d**x), d)
+            path = descend(model, unit_rows(jax.random.key(seed), width, d), data, _STEPS)
+            shares.append(float((best[0] - path.risk[-1]) / (best[0] - best[-1])))
+            fourth.append(float(jnp.mean(path.weights[:, 0] ** 4) / _FOURTH))
+        return shares, fourth
+
+    def _steps(self, d: int, seed: int) -> float:
+        """How many steps on the population reach 3/4 of its gain, with a fraction of a step."""
+        risks = np.asarray(self._population(self.widths[2], d, seed).risk)
+        goal = risks[0] - _LEARNED * (risks[0] - risks[-1])
+        first = int(np.argmax(risks < goal))
+        return first - float((goal - risks[first]) / (risks[first - 1] - risks[first]))
+
+    def _needed(self, data: xr.Dataset) -> Float[np.ndarray, " d"]:
+        """Where the mean share first crosses 3/4, by lines in log n; infinite if it does not."""
+        found = []
+        for d, share in zip(data["d"].values, data["share"].mean("seed").values, strict=True):
+            log_n = np.array(self.exponents) * log(d)
+            at = int(np.argmax(share >= _LEARNED))
+            if share[at] < _LEARNED or at == 0:
+                found.append(_INF if share[at] < _LEARNED else float(np.exp(log_n[0])))
+                continue
+            part = (_LEARNED - share[at - 1]) / (share[at] - share[at - 1])
+            found.append(float(np.exp(log_n[at - 1] + part * (log_n[at] - log_n[at - 1]))))
+        return np.array(found)
+
+    def _excess(self, data: xr.Dataset) -> Float[np.ndarray, " w"]:
+        ends = data["end"].mean("seed").values
+        return np.asarray(ends[:-1] - ends[-1])
+
+
+def _slope(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
+    if not np.all((y > 0) & np.isfinite(y)):
+        return float("nan")
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+
+
+def _dimensions(axes: Axes, d: Float[np.ndarray, " n"], label: str) -> None:
+    axes.set(xscale="log", xlabel="dimension $d$", ylabel=label)
+    axes.set_xticks(d, [f"{x:.0f}" for x in d])
+    axes.set_xticks([], minor=True)
