@@ -61,8 +61,9 @@ def test_the_exact_system_is_the_projected_gradient_of_the_risk(activation):
     model = df.model(problem(eps, dimension=d, activation=activation))
     U, a = network(d), jnp.asarray([0.4, -1.0, 1.3, 0.2, -0.6])
 
+    @jax.jit
     def at(W, a):  # norms that differ from 1 by h are known to the kernels too
-        return float(risk(model, overlaps(jnp.concatenate([W, U[-1:]]), a)))
+        return risk(model, overlaps(jnp.concatenate([W, U[-1:]]), a))
 
     W = np.asarray(U[:-1])
     grad_a = [(at(W, a.at[i].add(h)) - at(W, a.at[i].add(-h))) / (2 * h) for i in range(M)]
@@ -112,14 +113,13 @@ def test_wide_limits_keep_norms_on_the_sphere_for_any_teacher(limit):
 )
 def test_components_add_up_to_the_risk(limit):
     """A quartic network has parts of degree 0 to 4 and no more, and so has the target."""
-    p = problem(
-        0.1, activation={"polynomial": [0.2, 0.5, 0.3, 0.1, 0.05]}, phi=(0.3, 1.0, 0.2, 0.1, 0.4), **{"run.until": 0.3}
-    )
-    run = df.solve(p, limit)
-    assert run["components"].dims == ("time", "replica", "degree")
-    assert run.sizes["degree"] == 5
-    assert (run["components"].values > -1e-12).all()
-    np.testing.assert_allclose(run["components"].sum("degree"), run["risk"], rtol=1e-6)
+    p = problem(activation={"polynomial": [0.2, 0.5, 0.3, 0.1, 0.05]}, phi=(0.3, 1.0, 0.2, 0.1, 0.4))
+    state = limit.initial(df.model(p), df.draw_start(p, jax.random.key(2), vectors=False))
+    observe = eqx.filter_jit(limit.observe)
+    seen = observe(df.model(p), jax.tree.map(lambda x: x[None, None], state))
+    assert seen["components"].shape == (1, 1, 5)
+    assert (seen["components"] > 0).all()
+    np.testing.assert_allclose(jnp.sum(seen["components"], axis=-1), seen["risk"], rtol=1e-12)
 
 
 def test_components_are_averages_over_inputs():
@@ -219,3 +219,17 @@ def test_time_scales_have_their_exponents():
     assert np.polyfit(x, np.log(t[:, 1] / -x), 1)[0] == pytest.approx(0.512, abs=0.005)
     assert np.diff(t[-2:, 1] / np.sqrt(ratios[-2:]))[0] / log(10) == pytest.approx(0.5, abs=0.02)
     np.testing.assert_allclose((np.diff(np.log(t[:, 2])) / np.diff(x))[-2:], 0.25, atol=0.012)
+
+
+def test_gradients_and_vmap_pass_through_implicit_steps():
+    p = problem(1e-4, width=2, activation="erf", phi=(0.0, 1.0, 0.5))
+    model, start = df.model(p), df.draw_start(p, jax.random.key(3), vectors=False)
+    assert model.fast_second_layer
+
+    def last_risk(factor):
+        scaled = eqx.tree_at(lambda m: m.target.coefficients, model, model.target.coefficients * factor)
+        return GradientFlow().run(scaled, start, jnp.asarray([1e-3, 0.1]), jax.random.key(0))["risk"][-1, 0]
+
+    h = 1e-4
+    below, above = jax.jit(jax.vmap(last_risk))(jnp.asarray([1 - h, 1 + h]))
+    assert float(jax.jit(jax.grad(last_risk))(1.0)) == pytest.approx(float(above - below) / (2 * h), rel=1e-4)

@@ -1,0 +1,75 @@
+"""Time scales and quartic neurons: the claims hold, and a wrong ingredient makes them fail."""
+
+from typing import ClassVar
+
+import jax
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from dimfree.gallery.quartic import Quartic, descend, exact_risk, quartic_model, samples, unit_rows
+from dimfree.gallery.time_scales import TimeScales
+from dimfree.onepass.limits.ode import GradientFlow
+from dimfree.onepass.limits.wide import Dimensionless
+
+ENTRIES = [TimeScales, Quartic]
+
+
+def silent(what, share):
+    pass
+
+
+def failing(entry, data):
+    return {number for number, claim in enumerate(entry.claims(data)) if not claim.holds}
+
+
+class Half(GradientFlow):
+    """The exact system at half of its speed."""
+
+    name: ClassVar[str] = "half"
+
+    def velocity(self, model, t, state):
+        return jax.tree.map(lambda x: x / 2, super().velocity(model, t, state))
+
+
+def test_descent_stays_on_the_sphere_and_many_samples_are_the_population():
+    d, model = 6, quartic_model(8, 6)
+    weights = unit_rows(jax.random.key(0), 8, d)
+    population = descend(model, weights, None, 20)
+    sampled = descend(model, weights, samples(model, jax.random.key(1), 100_000, d), 20)
+    np.testing.assert_allclose(np.linalg.norm(sampled.weights, axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(sampled.risk, population.risk, rtol=0.05)
+    assert (np.diff(population.risk) < 0).all()
+
+
+def test_the_exact_risk_of_quartic_neurons_is_an_average_over_inputs():
+    model, weights = quartic_model(8, 6), unit_rows(jax.random.key(0), 8, 6)
+    X, y = samples(model, jax.random.key(1), 400_000, 6)
+    by_hand = 0.5 * np.mean((y - model.activation(X @ weights.T).mean(axis=1)) ** 2)
+    assert float(exact_risk(model, weights)) == pytest.approx(float(by_hand), rel=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_claims_hold_and_the_figure_is_drawn(entry):
+    one = entry()
+    data = one.measure(False, silent)
+    assert failing(one, data) == set()
+    figure = Figure(layout="constrained")
+    one.draw(data, figure)
+    assert all(axes.lines for axes in figure.axes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        (TimeScales(exact=Half()), {0, 1, 2}),
+        (TimeScales(exact=Dimensionless(self_term=False, label="gradient-flow")), {3, 9}),
+        (TimeScales(wide=Dimensionless(atol=1e-12)), {5, 7}),
+        (Quartic(phi=(0.0, 0.0, 0.0, 0.0, 0.15)), {0}),
+    ],
+    ids=["half-speed", "closure-for-exact", "self-term", "no-second-degree"],
+)
+def test_claims_fail_with_a_wrong_ingredient(wrong, expected):
+    assert failing(wrong, wrong.measure(False, silent)) >= expected
