@@ -37,9 +37,10 @@ def overlap_components(model: Learner, state: Overlaps) -> Float[Array, " n"]:
     phi = link_coefficients(model.target)
     part, u = _parts(model, jnp.diagonal(state.Q), state.M, state.a, phi.size)
     scale = jnp.sqrt(jnp.diagonal(state.Q))
-    beyond = powers(state.Q / jnp.outer(scale, scale), phi.size - 1) - powers(jnp.outer(u, u), phi.size - 1)
-    off_target = jnp.einsum("ni,nij,nj->n", part, beyond, part)
-    return 0.5 * (_misfit(phi, part, u) + off_target)
+    cosines, shadow = state.Q / jnp.outer(scale, scale), jnp.outer(u, u)
+    # integer powers one by one: products of matrices would fill the memory, and cumulative ones are slow to differentiate
+    off_target = [part[n] @ (cosines**n - shadow**n) @ part[n] for n in range(phi.size)]
+    return 0.5 * (_misfit(phi, part, u) + jnp.stack(off_target))
 
 
 def particle_components(
