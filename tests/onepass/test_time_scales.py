@@ -221,6 +221,7 @@ def test_time_scales_have_their_exponents():
     np.testing.assert_allclose((np.diff(np.log(t[:, 2])) / np.diff(x))[-2:], 0.25, atol=0.012)
 
 
+@pytest.mark.slow
 def test_gradients_and_vmap_pass_through_implicit_steps():
     p = problem(1e-4, width=2, activation="erf", phi=(0.0, 1.0, 0.5))
     model, start = df.model(p), df.draw_start(p, jax.random.key(3), vectors=False)

@@ -172,11 +172,22 @@ def test_density_snapshots_have_mass_one_on_common_edges():
 
 
 @BOTH
-def test_the_sphere_is_refused(limit):
-    sentence = why_not(limit, problem(**{"training.spherical": True}))
-    assert sentence is not None
-    assert "set training.spherical = false" in sentence
+def test_the_sphere_is_not_refused(limit):
+    assert why_not(limit, problem(**{"training.spherical": True})) is None
     assert why_not(limit, problem()) is None
+
+
+def test_the_projection_is_that_of_the_overlap_equations():
+    """At one instant, with orthogonal parts that do not meet, as for free norms; decay is undone."""
+    p = problem(**{"training.spherical": True, "training.weight_decay": 0.3, "network.second_layer": "trained"})
+    m, state, t = df.model(p), draw_particles(p, KEY), jnp.asarray(0.0)
+    N = state.along(m.target.P)
+    full = df.GradientFlow().velocity(m, t, df.Overlaps(N @ N.T + jnp.diag(state.q), state.M, state.a))
+    found = Dimensionless().velocity(m, t, state)
+    np.testing.assert_allclose(found.M, full.M, atol=1e-13)
+    np.testing.assert_allclose(found.a, full.a, atol=1e-13)
+    along = 2 * jnp.sum(N * Particles(found.M, found.q, found.a).along(m.target.P), axis=1)
+    np.testing.assert_allclose(found.q + along, 0, atol=1e-13)
 
 
 def test_refusals_say_what_to_change():

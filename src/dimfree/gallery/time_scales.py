@@ -117,7 +117,10 @@ class TimeScales(Entry[xr.DataTree]):
             Claim("degree 2 at eps^x, x between the two smallest eps", float(slope_2), 0.235, 0.275),
             Claim("each degree is learned later than the one before, by a factor of at least", wait, 1.2, _INF),
             Claim(
-                f"degree 1 at eps = {small:g}: time of the exact system over that of the mean-field form", later, 10, 50
+                f"degree 1 at eps = {small:g}: time of the exact system over that of the mean-field form",
+                float(later),
+                10,
+                50,
             ),
         )
 
@@ -207,7 +210,7 @@ class TimeScales(Entry[xr.DataTree]):
             ylabel="local exponent",
             ylim=(0, 1.1),
         )
-        axes.legend(fontsize=7)
+        axes.legend(fontsize=7, loc="center", bbox_to_anchor=(0.5, 0.7))
 
     def _scales(self, data: xr.DataTree) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
         rows = []
