@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "dimfree"
 LEVELS = (
     ("_version", "errors"),
     ("registry", "files", "machine", "progress"),
+    ("kept",),
     ("compiled",),
     ("problem",),
     ("setting",),
@@ -32,6 +33,7 @@ SETTINGS = {"onepass", "dataset", "lazy"}
 
 NUMERICAL = {
     "compiled",
+    "kept",
     "description",
     "functions",
     "gaussian",

@@ -196,7 +196,7 @@ def test_regime_speaks_in_words():
     plateau = invoke("regime", "--set", "network.width=1").stdout
     wide = invoke("regime", "--set", "network.width=1000").stdout
     assert plateau != wide
-    assert "One unit of time takes 500,000 samples" in wide
+    assert "One unit of time takes 300,000 samples" in wide
 
 
 def test_python_m_is_the_same_program_and_help_is_fast():

@@ -116,7 +116,7 @@ def test_replicas_over_starts():
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"run.starts": 5}, "replicas = 16 cannot be shared out evenly to starts = 5; set replicas to 15"),
+        ({"run.starts": 5}, "replicas = 8 cannot be shared out evenly to starts = 5; set replicas to 10"),
         ({"run.starts": 2, "start": {"kind": "overlaps", "Q": [[1, 0], [0, 1]], "M": [[0], [0]]}}, "is one start"),
     ],
 )

@@ -78,7 +78,7 @@ FORMER = {
     # a start or a run that was written was complete, with the defaults of all problems
     BARE + "[start]\nscale = 0.3": {"start": GaussianStart(scale=0.3)},
     BARE + '[start]\nkind = "gaussian"': {"start": GaussianStart(scale=1.0)},
-    BARE + "[run]\nuntil = 5.0": {"run": Run(until=5.0, replicas=16, points=80, spacing="log")},
+    BARE + "[run]\nuntil = 5.0": {"run": Run(until=5.0, replicas=8, points=80, spacing="log")},
     "dimension = 12\n" + BARE: {"dimension": 12},
 }
 

@@ -78,7 +78,7 @@ def test_every_key_of_two_gaussians_counts():
 def test_spelling_does_not_count():
     short, long = ({"network.second_layer": "trained"}, {"network.trained": ["second-layer", "first-layer"]})
     assert Problem().replace(**short).digest == Problem().replace(**long).digest != Problem().digest
-    one = loads("dimension = 500\n[training]\nlearning_rate = 1\n[data]\nnoise = 0.001\nunits = 2")
+    one = loads("dimension = 300\n[training]\nlearning_rate = 1\n[data]\nnoise = 0.001\nunits = 2")
     other = loads("[data]\nkind = 'teacher'\nunits = 2\nnoise = 1e-3\n[training]\nlearning_rate = 1.0")
     assert one.digest == other.digest == Problem().digest
 

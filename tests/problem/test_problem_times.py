@@ -58,7 +58,7 @@ def test_time_step():
 @pytest.mark.parametrize(
     ("problem", "step"),
     [
-        (df.Problem(), "0.0005 (steps * learning_rate / (width * dimension))"),
+        (df.Problem(dimension=500), "0.0005 (steps * learning_rate / (width * dimension))"),
         (df.DataSetProblem(), "0.2 (steps * learning_rate)"),
     ],
     ids=["one-pass", "data-set"],
