@@ -24,7 +24,9 @@ VARIABLES = {
         ("time", "replica", "support"), "1", "Fourier coefficients of f, in the order of data.coefficients"
     ),
     "u_mean": Variable(
-        ("time", "replica", "coordinate"), "1", "mean over neurons of |w_i|/sqrt(d) for coordinates of labels"
+        ("time", "replica", "coordinate"),
+        "1",
+        "mean over neurons of the size of w_i, over sqrt(d), for coordinates of labels",
     ),
     "s_mean": Variable(("time", "replica"), "1", "mean over neurons of the norm of all other weights, over sqrt(d)"),
     "a_mean": Variable(("time", "replica"), "1", "mean over neurons of the size of the second layer"),
