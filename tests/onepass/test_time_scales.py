@@ -134,10 +134,13 @@ def test_components_are_averages_over_inputs():
 
 
 def test_implicit_steps_are_taken_where_they_pay_and_agree_with_explicit_ones():
-    fast, slow = df.model(problem(1 / 4000)), df.model(problem(1 / 2000))
+    fast, slow = df.model(problem(1e-4)), df.model(problem(2e-4))
     assert implicit_steps(fast, 35)
     assert not implicit_steps(slow, 35)
-    assert not implicit_steps(fast, 401)
+    assert not implicit_steps(fast, 101)
+    assert implicit_steps(df.model(problem(1e-5)), 400)
+    assert not implicit_steps(df.model(problem(1e-5)), 401)
+    assert not implicit_steps(df.model(problem(1e-5, **{"network.second_layer": "fixed"})), 35)
     start = df.draw_start(problem(), jax.random.key(3), vectors=False)
     forced = eqx.tree_at(lambda m: m.eta_a, slow, fast.eta_a)
     times = jnp.asarray([1e-4, 1e-2, 0.3])
@@ -178,10 +181,11 @@ def test_the_adapter_names_what_it_does_not_know():
         bmz(inputs)
 
 
-def sphere_run(eps, step, until):
+def sphere_run(eps, step, until, **changes):
     """SGD and the exact system from one start, as measured in the sheet."""
     p = problem(eps, width=10, dimension=400).replace(
-        **{"training.learning_rate": step * 4000, "run.until": until, "run.points": 16, "run.spacing": "linear"}
+        **{"training.learning_rate": step * 4000, "run.until": until, "run.points": 16, "run.spacing": "linear"},
+        **changes,
     )
     mean_field = Dimensionless(self_term=False, label="mean-field form")
     tree = df.compare(p, only=["sgd", "gradient-flow", mean_field], budget=float("inf")).tree
@@ -191,11 +195,12 @@ def sphere_run(eps, step, until):
 @pytest.mark.slow
 @pytest.mark.parametrize(("eps", "step", "until"), [(0.1, 2e-4, 3.0), (0.02, 1e-4, 1.5)])
 def test_spherical_sgd_is_on_the_exact_system(eps, step, until):
-    sgd, exact, _ = sphere_run(eps, step, until)
+    # with the sheet's batch of 50 the mean of four runs scatters by 0.002 itself (one run by up to 0.009)
+    sgd, exact, _ = sphere_run(eps, step, until, **{"training.batch": 400})
     off = np.abs(sgd["components"].mean("replica") - exact["components"].mean("replica"))
     assert float(off.max()) < 0.002
-    assert float(np.abs(sgd["M"] - exact["M"].isel(replica=0)).max()) < 0.03
-    assert float(np.abs(sgd["a"] - exact["a"].isel(replica=0)).max()) < 0.2
+    assert float(np.abs(sgd["M"] - exact["M"].isel(replica=0)).max()) < 0.0126
+    assert float(np.abs(sgd["a"] - exact["a"].isel(replica=0)).max()) < 0.075
 
 
 def test_the_mean_field_form_is_visibly_different_at_ten_units():
@@ -225,7 +230,7 @@ def test_time_scales_have_their_exponents():
 def test_gradients_and_vmap_pass_through_implicit_steps():
     p = problem(1e-4, width=2, activation="erf", phi=(0.0, 1.0, 0.5))
     model, start = df.model(p), df.draw_start(p, jax.random.key(3), vectors=False)
-    assert model.fast_second_layer
+    assert implicit_steps(model, 8)
 
     def last_risk(factor):
         scaled = eqx.tree_at(lambda m: m.target.coefficients, model, model.target.coefficients * factor)

@@ -26,7 +26,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import Hypercube, MultiIndex, Teacher, TwoGaussians
 from dimfree.onepass.sections.network import prefactor
 
-_FAST = 3000.0  # eta_a from which implicit steps are cheaper than the explicit ones that stability would ask for
+_STIFF = 4, 5  # powers of ten of eta_a that are told apart: each is a trace of its own
 
 
 class OnePassModel(Model):
@@ -43,7 +43,7 @@ class OnePassModel(Model):
     noisy: bool = eqx.field(static=True)
     all_scheduled: bool = eqx.field(static=True)  # decay and noise follow the schedule too
     few_dimensions: int | None = eqx.field(static=True)  # d, when so small that it is a shape in overlap space
-    fast_second_layer: bool = eqx.field(static=True)  # so much faster than the first that equations are stiff
+    stiffness: int = eqx.field(static=True)  # a power of ten that eta_a reaches, 0 where it matters to no solver
     activation: Activation
     schedule: Schedule
     dimension: Float[Array, ""]  # d
@@ -140,7 +140,7 @@ class _Rule(TypedDict):
     noisy: bool
     all_scheduled: bool
     few_dimensions: int | None
-    fast_second_layer: bool
+    stiffness: int
     activation: Activation
     schedule: Schedule
     dimension: Float[Array, ""]
@@ -192,7 +192,7 @@ def _rule(problem: OnePassProblem) -> _Rule:
         noisy=beta is not None,
         all_scheduled=training.scheduled == "everything",
         few_dimensions=problem.dimension if problem.dimension < network.width + problem.data.units + blocked else None,
-        fast_second_layer="second-layer" in network.trained and eta_a >= _FAST,
+        stiffness=_stiffness(eta_a) if "second-layer" in network.trained else 0,
         activation=_learning(activation(network.activation)),
         schedule=schedule(training.schedule),
         dimension=jnp.asarray(float(problem.dimension)),
@@ -202,6 +202,10 @@ def _rule(problem: OnePassProblem) -> _Rule:
         omega_a=jnp.asarray(decay_a),
         temperature=jnp.asarray(1 / beta if beta is not None else 0.0),
     )
+
+
+def _stiffness(eta_a: float) -> int:
+    return max((power for power in _STIFF if eta_a >= (1 - 1e-9) * 10.0**power), default=0)
 
 
 def _learning(sigma: Activation) -> Activation:

@@ -22,7 +22,8 @@ from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
 _BLOW_UP = 1e6  # overlaps beyond this never come back
-_DENSE = 400  # unknowns; larger states take explicit steps, however stiff, because implicit ones factorise a matrix of that size
+_DENSE = 400  # unknowns; larger states take explicit steps, however stiff, because implicit ones need all derivatives
+_PAYS = 100  # eta_a per unknown from which they are cheaper than the explicit steps that stability asks for
 Y = TypeVar("Y")
 
 
@@ -143,7 +144,7 @@ class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
 
 def implicit_steps(model: TeacherModel, unknowns: int) -> bool:
     """Whether equations for so many numbers are integrated by implicit steps."""
-    return model.fast_second_layer and unknowns <= _DENSE
+    return unknowns <= _DENSE and model.stiffness > 0 and 10**model.stiffness >= _PAYS * unknowns
 
 
 @eqx.filter_jit
