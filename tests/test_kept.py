@@ -51,6 +51,7 @@ def test_a_second_process_traces_nothing_and_gives_the_same_bits_and_damage_is_m
     assert solved(tmp_path) == first
 
 
+@pytest.mark.slow
 def test_functions_of_users_are_compiled_in_every_process(tmp_path):
     lambdas = solved(tmp_path, "lambda x: x / (1 + x**2)")
     assert solved(tmp_path, "lambda x: x / (1 + 2 * x**2)")[1] != lambdas[1]

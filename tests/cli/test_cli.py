@@ -54,6 +54,7 @@ def test_one_description(verb, name, tmp_path):
     assert (tmp_path / f"{name}.nc").exists()
 
 
+@pytest.mark.slow
 def test_solve_and_simulate_take_the_descriptions_of_the_setting(tmp_path):
     small = ["--set", "data.kind=two-clusters", "--set", "dimension=40", "--set", "run.until=1.0", "--json"]
     small += ["--set", "training.loss=square", "--out", str(tmp_path)]
@@ -71,6 +72,7 @@ def test_solve_and_simulate_take_the_descriptions_of_the_setting(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_replicas_of_single_descriptions_and_nonsense(tmp_path):
     options = ("--only", "chain", "--only", "ode", "--replicas", "chain=3", "--json", "--out", str(tmp_path))
     assert invoke("compare", *QUICK, *options).exit_code == 0
@@ -108,6 +110,7 @@ def test_new_show_and_problem_files(tmp_path):
     assert "ode            refuses: one step is as large as the network" in refused.stdout
 
 
+@pytest.mark.slow
 def test_huge_dimensions_answer_with_the_ode_and_start_no_sgd(tmp_path):
     result = invoke("compare", "--set", "dimension=1000000000", "--json", "--out", str(tmp_path))
     found = json.loads(result.stdout)
@@ -178,6 +181,7 @@ def test_missing_file_unwritable_folder_bad_override_and_refusal(tmp_path):
     assert "ode refuses: one step is as large as the network" in one_sentence(refused, 3)
 
 
+@pytest.mark.slow
 def test_divergence_is_one_sentence(tmp_path):
     wild = ("--set", "network.activation=he3", "--set", "data.activation=he3", "--set", "training.learning_rate=30.0")
     result = invoke("simulate", *QUICK, "--set", "run.until=20.0", *wild, "--out", str(tmp_path))
@@ -207,6 +211,7 @@ def test_python_m_is_the_same_program_and_help_is_fast():
     assert (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime) < 0.5
 
 
+@pytest.mark.slow
 def test_progress_appears_on_a_terminal_only(tmp_path):
     arguments = [sys.executable, "-m", "dimfree", "compare", *QUICK, "--only", "chain", "--out", str(tmp_path)]
     quiet = subprocess.run(arguments, capture_output=True, text=True, check=True)
@@ -258,6 +263,7 @@ def test_code_that_a_problem_names_runs_only_when_it_is_allowed(code, told, tmp_
     sys.modules.pop("mine", None)
 
 
+@pytest.mark.slow
 def test_modules_beside_the_file_are_found_and_do_not_shadow_installed_ones(tmp_path):
     (tmp_path / "neighbour_of_the_problem.py").write_text("import jax.numpy as jnp\ndef f(x):\n    return jnp.tanh(x)")
     (tmp_path / "numpy.py").write_text("raise SystemExit(99)")

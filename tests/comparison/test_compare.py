@@ -65,6 +65,7 @@ def test_too_much_memory_is_left_out(monkeypatch):
     assert "of memory where the machine has 0.0001; lower the dimension or run.replicas." in plan.left_out[0].reason
 
 
+@pytest.mark.slow
 def test_divergence_is_reported_not_drawn():
     wild = df.Problem(
         dimension=50,
@@ -84,6 +85,7 @@ def test_unknown_descriptions_get_a_suggestion():
         df.compare(SMALL, only=["odee"])
 
 
+@pytest.mark.slow
 def test_a_plain_lambda_runs_through_sgd_chain_and_ode():
     problem = df.Problem(
         dimension=300,
@@ -127,6 +129,7 @@ def test_starts_that_cannot_be(changes, told):
         df.Problem(data=df.TwoClusters(), run=df.Run(starts=2))
 
 
+@pytest.mark.slow
 def test_nothing_but_plain_json(tmp_path):
     """Two risks of exactly zero once gave NaN."""
     still = df.Problem(
@@ -142,6 +145,7 @@ def test_nothing_but_plain_json(tmp_path):
     assert told["descriptions"]["ode"]["final_percent"] == 0.0
 
 
+@pytest.mark.slow
 def test_single_descriptions_have_their_own_replicas():
     comparison = df.compare(SMALL, until=0.5, only=["sgd", "chain", "ode"], replicas={"chain": 50, "sgd": 2})
     assert [comparison.tree[name].sizes["replica"] for name in comparison.names] == [2, 50, 1]
@@ -212,6 +216,7 @@ def test_a_tidy_table(comparison):
         comparison.to_dataframe(["risc"])
 
 
+@pytest.mark.slow
 def test_common_times_over_rates_and_widths():
     """Runs with other steps have the same saved times, and SGD is looked at after the nearest step."""
     times = (0.1, 0.25, 0.7)

@@ -29,6 +29,7 @@ def problem(run=SHORT, **training):
     return df.DataSetProblem(dimension=60, training=df.MultiPass(**({"weight_decay": 0.1} | training)), run=run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "rate", "end"), [("logistic", 0.5, LOGISTIC), ("square", 0.3, SQUARE)])
 def test_beside_dmft_the_end_of_training_is_a_constant_line(loss, rate, end):
     comparison = df.compare(problem(loss=loss, learning_rate=rate), only=["dmft", "static"], budget=float("inf"))
@@ -59,6 +60,7 @@ def test_full_batch_training_goes_to_the_end_that_static_names():
     np.testing.assert_allclose(theory["C"].values[-1, 0, -1], line["norm"].values[-1, 0], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_norm_of_every_account_is_in_the_figure(tmp_path):
     comparison = df.compare(problem(learning_rate=0.5), budget=float("inf"))
     assert set(comparison.names) == {"multi-pass", "dmft", "static"}
@@ -129,6 +131,7 @@ def test_a_problem_file_is_told_its_own_keys(values, sentence):
     assert str(failure.value).endswith(sentence)
 
 
+@pytest.mark.slow
 def test_divergence_is_told_in_the_keys_of_the_problem():
     wild = problem(loss="square", learning_rate=2.0)
     assert str(why_not(df.DMFT(), wild)).endswith(

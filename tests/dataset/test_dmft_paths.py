@@ -50,6 +50,7 @@ def test_full_batch_with_the_square_loss_has_no_sampling_error(numbers):
                 np.testing.assert_allclose(ensemble, getattr(exact, name), rtol=0, atol=tolerance, err_msg=name)
 
 
+@pytest.mark.slow
 def test_long_smooth_trajectories_do_no_harm():
     """Kernels of gradient descent are singular to all digits; 300 steps come to rest at the static limit."""
     numbers = {**RIDGE, "eta": 0.5}
@@ -57,6 +58,7 @@ def test_long_smooth_trajectories_do_no_harm():
     np.testing.assert_allclose(paths.C, np.broadcast_to(exact.C, paths.C.shape), rtol=0, atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "numbers", [{**RIDGE, "b": 0.3}, {**RIDGE, "b": 0.3, "tau": 2.0}], ids=["vanilla", "persistent"]
 )
@@ -90,6 +92,7 @@ def test_the_error_of_long_runs_falls_with_the_number_of_paths():
     assert bias[1] < 0.01 * exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "numbers",
     [

@@ -7,6 +7,7 @@ import matplotlib
 import pytest
 
 ROOT = Path(__file__).parents[2]
+GATING = ("README.md", "extend.md", "problem.md", "results.md")  # the other pages run in the second stage
 matplotlib.use("Agg")
 
 
@@ -16,7 +17,8 @@ def blocks():
         if page.name == "extend.md":  # one file, explained piece by piece
             found = ["\n".join(found)]
         for number, block in enumerate(found):
-            yield pytest.param(block, id=f"{page.name}-{number}")
+            later = () if page.name in GATING else pytest.mark.slow
+            yield pytest.param(block, id=f"{page.name}-{number}", marks=later)
 
 
 @pytest.mark.parametrize("block", list(blocks()))

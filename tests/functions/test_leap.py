@@ -41,6 +41,7 @@ def test_greedy_finds_the_best_ordering(terms):
     assert coordinate_leap(terms).leap == min(map(cost, permutations(terms)))
 
 
+@pytest.mark.slow
 @given(terms_strategy)
 def test_the_subspace_leap_does_not_see_the_order_or_scale_of_axes(terms):
     base = subspace_leap(terms)

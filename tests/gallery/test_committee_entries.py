@@ -165,6 +165,7 @@ def test_a_case_that_fails_says_why():
         run_cases({"one": Case(blown_up, (HighDimensional(), OverlapChain()))}, silent)
 
 
+@pytest.mark.slow
 def test_progress_ends_at_one_and_the_price_is_a_sum():
     problem = Problem(dimension=20, run=Run(until=0.5, points=3, replicas=2))
     described: tuple[AnyDescription, ...] = (GradientFlow(), OverlapChain())

@@ -65,6 +65,7 @@ SERIES = [
 LEFT_OUT = [("relu", 2, 1.5), ("relu", 3, 1.0), ("tanh", 3, 1.5), ("erf", 3, 2.0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("self_term", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("student", "teacher", "k"), gating(SERIES, [("erf", "erf", 2), ("relu", "relu", 2)]))
 def test_the_series_agrees_with_all_pairs(student, teacher, k, self_term):
@@ -74,6 +75,7 @@ def test_the_series_agrees_with_all_pairs(student, teacher, k, self_term):
     assert_same(dimensionless_terms(m, state, self_term), pairs(m, state, self_term), 1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("self_term", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_a_link_of_hermite_products(self_term):
     data = df.MultiIndex(terms=((1, 0), (1, 1), (0, 3)), coefficients=(1.0, -0.5, 0.2))
@@ -82,6 +84,7 @@ def test_a_link_of_hermite_products(self_term):
     assert_same(dimensionless_terms(m, state, self_term), pairs(m, state, self_term), 1e-10)
 
 
+@pytest.mark.slow
 def test_every_level_of_the_series_is_taken_and_right():
     m = model_of("erf", "erf", 2)
     taken = set()
@@ -95,6 +98,7 @@ def test_every_level_of_the_series_is_taken_and_right():
     assert taken == set(range(len(levels)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "k", "scale"), gating(LEFT_OUT, [("relu", 2, 1.5)]))
 def test_what_is_left_out_is_known(name, k, scale):
     m = model_of(name, "erf", k)
@@ -141,6 +145,7 @@ def test_a_teacher_with_equal_units_has_fewer_directions():
     assert np.isfinite(dimensionless_terms(m, state, True).PsiM).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", gating([("erf",), ("relu",), ("tanh",)], [("erf",)]))
 def test_gradients_are_those_of_differences(name):
     m = model_of(name, name, 1)

@@ -97,6 +97,7 @@ def test_norms_have_their_moments(d):
         np.testing.assert_allclose([np.sum(w), np.sum(w * x**2), np.sum(w * x**4)], [1, 1, 1 + 2 / d], rtol=1e-11)
 
 
+@pytest.mark.slow
 def test_kernels_are_averages_over_data():
     """V and U against inputs of the two classes and random directions, by their standard errors."""
     rng, d, Delta, r, r_ = np.random.default_rng(3), 8, 0.4, 0.9, 1.6

@@ -14,11 +14,12 @@ from dimfree.gaussian.closure import xi_rule
 from dimfree.gaussian.directions import chi_gauss, mean, norm_rule
 from dimfree.gaussian.even_orders import cosine_moments, even_orders, from_slopes, slopes
 from dimfree.gaussian.two_point.ladder import two_point
+from stages import gating
 
 TAU, SHIFT = (jnp.asarray(x) for x in ([0.2, 0.5, 1.0, 1.3], [-1.0, 0.0, 0.7, 2.0]))
 
 
-@pytest.mark.parametrize("name", ["tanh", "softplus", "square", "he3", "erf", "relu"])
+@pytest.mark.parametrize("name", gating(["tanh", "softplus", "square", "he3", "erf", "relu"], ["square", "he3", "erf"]))
 def test_orders_are_the_integrals(name):
     """By the panels of `mean` and quadrature split where the argument is zero."""
     sigma = df.activation(name)
@@ -28,7 +29,7 @@ def test_orders_are_the_integrals(name):
         np.testing.assert_allclose(one, other, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["tanh", "he3"])
+@pytest.mark.parametrize("name", gating(["tanh", "he3"], ["he3"]))
 def test_derivatives_are_those_of_the_values(name):
     sigma, h = df.activation(name), 1e-4
     of = jax.jit(lambda tau, b: even_orders(sigma, tau, b, 4))
@@ -50,7 +51,7 @@ def test_nothing_is_left_of_angles_in_infinite_dimension():
     np.testing.assert_array_equal(cosine_moments(jnp.asarray(inf), 4), [1, 0, 0, 0])
 
 
-@pytest.mark.parametrize("name", ["erf", "relu"])
+@pytest.mark.parametrize("name", gating(["erf", "relu"], ["relu"]))
 def test_the_series_is_the_kernel_at_random_angles(name):
     sigma, size, r = df.activation(name), jnp.asarray(18.0), jnp.asarray([0.6, 1.1])
     xi, w = xi_rule(size, 60)
@@ -59,7 +60,7 @@ def test_the_series_is_the_kernel_at_random_angles(name):
     np.testing.assert_allclose(jnp.sum(cosine_moments(size, 8) * h[:, 0] * h[:, 1]), w @ pair.kappa, atol=1e-7)
 
 
-@pytest.mark.parametrize("d", [2.0, 3.0, 29.0, 400.0, 1e8])
+@pytest.mark.parametrize("d", gating([2.0, 3.0, 29.0, 400.0, 1e8], [3.0, 1e8]))
 def test_norms_at_a_traced_dimension_are_those_of_gaussian_vectors(d):
     x, w = jax.jit(norm_rule, static_argnums=1)(d, 5)
     for n in range(1, 10):

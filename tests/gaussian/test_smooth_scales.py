@@ -17,6 +17,7 @@ from dimfree.gaussian.one_point import hermite_moments
 from dimfree.gaussian.series import normalised_moments
 from dimfree.gaussian.two_point.ladder import two_point, two_point_error
 from dimfree.gaussian.two_point.shifted import shifted_kernel
+from stages import gating
 
 FUNCTIONS = {
     "tanh": "tanh",
@@ -61,7 +62,7 @@ def by_pieces(f: Activation, q_u: float, c: float, q_w: float) -> list[float]:
     return [float(weight_x @ np.asarray(part)) for part in parts]
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", gating(FUNCTIONS, ["tanh", "sigmoid"]))
 def test_kernels_from_small_to_large_variances(name):
     f = function(name)
     found = np.stack(jax.jit(two_point)(f, f, *map(jnp.asarray, np.array(POINTS).T)), axis=-1)
@@ -69,7 +70,7 @@ def test_kernels_from_small_to_large_variances(name):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", gating(FUNCTIONS, ["tanh"]))
 def test_moments_from_small_to_large_variances(name):
     f, variances = function(name), [0.01, 1.0, 50.0]
     found = hermite_moments(f, jnp.asarray(variances), 2)
@@ -102,6 +103,7 @@ def test_shifted_kernels_at_large_variances():
     assert not np.allclose(there, expected)
 
 
+@pytest.mark.slow
 def test_error_of_kernels_is_estimated():
     """Nodes are bounded: a steep function at a large variance gets too few, and the estimate says so."""
     steep = activation(lambda x: jnp.tanh(6 * x))

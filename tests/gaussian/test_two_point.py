@@ -11,6 +11,7 @@ from pair_reference import FUNCTIONS, Function, expectations
 from dimfree.functions import activation
 from dimfree.gaussian.two_point.ladder import TwoPoint
 from dimfree.gaussian.two_point.ladder import two_point as two_point_eager
+from stages import gating
 
 two_point = jax.jit(two_point_eager)
 
@@ -33,6 +34,15 @@ PAIRS = [
     (ELU, ELU),
     ("hard-tanh", ELU),
     (SOFTSIGN, "tanh"),
+]
+# one of every rung of the ladder
+GATES = [
+    ("erf", "erf"),
+    ("relu", "relu"),
+    ("leaky-relu", "hard-tanh"),
+    ("he3", "he3"),
+    ("tanh", "he3"),
+    ("tanh", "tanh"),
 ]
 INTERIOR = [(1.3, 0.4, 0.8), (0.5, -0.6, 1.7), (2.5, 0.02, 1.0), (3.9, 1.7, 1.2)]
 EDGES = [
@@ -61,13 +71,13 @@ def evaluated(sigma: str, g: str) -> dict[str, np.ndarray]:
     return {"points": split[0], "by_c": kappa_c @ SLOPE, "by_q": kappa_q @ SLOPE}
 
 
-@pytest.mark.parametrize(("sigma", "g"), PAIRS)
+@pytest.mark.parametrize(("sigma", "g"), gating(PAIRS, GATES))
 def test_expectations_agree_with_another_quadrature(sigma, g):
     expected = [expectations(FUNCTIONS[sigma], FUNCTIONS[g], *point) for point in INTERIOR + EDGES]
     np.testing.assert_allclose(evaluated(sigma, g)["points"], expected, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize(("sigma", "g"), PAIRS)
+@pytest.mark.parametrize(("sigma", "g"), gating(PAIRS, GATES))
 def test_price(sigma, g):
     """B = d kappa/dc and A = 2 d kappa/dq_u."""
     values = evaluated(sigma, g)

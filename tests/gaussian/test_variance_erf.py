@@ -69,6 +69,7 @@ def test_vanishes_at_the_teacher_without_noise():
     assert float(jnp.min(exact(Omega, v, a, jnp.asarray(0.1)))) > 0.01
 
 
+@pytest.mark.slow
 def test_identical_students_are_one_student():
     Omega, v, a, Delta = network(2, k=2, d=10, Delta=0.1)
     twin = [0, 0, 1, 2, 3]
@@ -81,6 +82,7 @@ def test_identical_students_are_one_student():
     np.testing.assert_allclose(got, exact(Omega, v, a, Delta)[jnp.ix_(*[jnp.asarray(twin[:3])] * 2)], rtol=1e-13)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=5)
 @given(st.permutations(range(12)), st.permutations(range(2)))
 def test_permuting_units_permutes_the_result(students, teachers):
@@ -90,6 +92,7 @@ def test_permuting_units_permutes_the_result(students, teachers):
     np.testing.assert_allclose(got, exact(Omega, v, a, Delta)[jnp.ix_(students, students)], rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "p", "rtol"),
     [(variance_erf_exact, 3, 1e-7), (variance_erf_exact, 12, 1e-7), (variance_erf_wide, 12, 1e-6)],
@@ -108,6 +111,7 @@ def test_derivative_agrees_with_finite_differences(path, p, rtol):
     np.testing.assert_allclose([backward, forward], slope, rtol=rtol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [variance_erf_exact, variance_erf_wide])
 def test_derivative_is_finite_on_singular_covariances(path):
     Omega, v, a, Delta = network(6, k=3, d=4, specialised=0.0)
@@ -134,6 +138,7 @@ def test_wide_path_keeps_the_label_noise_exact():
     np.testing.assert_allclose(wide(*noisy) - wide(*problem), exact(*noisy) - exact(*problem), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_error_estimate_covers_the_error():
     problem = network(20, k=2, d=30)
     error = relative(wide(*problem, points=512), exact(*problem))
@@ -141,6 +146,7 @@ def test_error_estimate_covers_the_error():
     assert estimate / 3 < error < 3 * estimate
 
 
+@pytest.mark.slow
 def test_more_points_reduce_the_error():
     problem = network(20, k=2, d=30)
     few, many = (

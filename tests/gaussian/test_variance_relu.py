@@ -83,6 +83,7 @@ def test_vanishes_at_the_teacher_without_noise():
     assert float(jnp.min(relu(Omega, v, jnp.ones(3), jnp.asarray(0.1)))) > 1e-3
 
 
+@pytest.mark.slow
 def test_identical_students_are_one_student():
     Omega, v, a, Delta = network(2, 3)
     twin = jnp.asarray([0, 0, 1, 2, 3, 4])
@@ -113,6 +114,7 @@ def test_scales_like_the_activation():
     np.testing.assert_allclose(relu(9 * Omega, v, a, noiseless), 9 * relu(Omega, v, a, noiseless), rtol=1e-12)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=5)
 @given(st.permutations(range(5)), st.permutations(range(2)))
 def test_permuting_units_permutes_the_result(students, teachers):
@@ -122,6 +124,7 @@ def test_permuting_units_permutes_the_result(students, teachers):
     np.testing.assert_allclose(got, relu(Omega, v, a, Delta)[jnp.ix_(students, students)], rtol=1e-11)
 
 
+@pytest.mark.slow
 def test_derivative_agrees_with_finite_differences():
     Omega, v, a, Delta = network(3, 2)
     rng = np.random.default_rng(0)
@@ -136,6 +139,7 @@ def test_derivative_agrees_with_finite_differences():
     np.testing.assert_allclose([backward, forward], slope, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [1.0, -1.0, 0.0])  # a repeated, an opposite and a null student
 def test_value_and_derivative_are_finite_on_degenerate_covariances(sign):
     Omega, v, a, Delta = network(2, 3)
@@ -154,6 +158,7 @@ def test_blocks_do_not_change_the_result(monkeypatch):
     np.testing.assert_allclose(jax.jit(partial(variance_relu, problem[0]))(*problem[1:]), expected, rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_maps_over_a_batch():
     problems = [network(3, 2, seed=s) for s in range(3)]
     batch = jax.jit(jax.vmap(variance_relu))(*map(jnp.stack, zip(*problems, strict=True)))

@@ -125,6 +125,7 @@ SHEET = df.Problem(  # docs/theory/mean-field.md, section h, measured
 )
 
 
+@pytest.mark.slow
 def test_movement_falls_like_the_inverse_of_the_scale_and_the_gap_like_its_square():
     scales, movement, gap = np.array([10.0, 30.0, 100.0, 300.0]), [], []
     for scale in scales:

@@ -15,6 +15,7 @@ def given(**changes):
     )
 
 
+@pytest.mark.slow
 def test_points_are_drawn_once_whatever_the_seed_of_the_run():
     problem = df.LazyProblem(data=df.DrawnPoints(samples=4000, link="he2", noise=0.09), dimension=5)
     model = model_of(problem)

@@ -75,6 +75,7 @@ def test_more_pairs_than_a_block():
 WIDTHS = (64, 256, 1024, 4096)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["erf", "relu"])
 def test_the_kernel_of_a_network_scatters_by_its_error_bar_which_shrinks_like_the_root_of_the_width(name):
     X, shape = jnp.asarray(RNG.normal(size=(6, 5)) / 5**0.5), shape_of(name)

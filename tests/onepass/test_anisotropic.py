@@ -13,6 +13,7 @@ from dimfree.gaussian.directions import chi_gauss, mean
 from dimfree.onepass.fields.anisotropic import Neurons, anisotropic
 from dimfree.onepass.fields.field import solve
 from dimfree.onepass.fields.radial import quantile_radii, two_gaussians
+from stages import gating
 
 RELU = df.activation("relu")
 
@@ -70,10 +71,11 @@ def by_product_quadrature(field, neurons, count, turns):
     return velocity, total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "sizes", "counts", "error"),
     [
-        ("relu", (30.0, 130.0), (12, 160), 1e-9),
+        pytest.param("relu", (30.0, 130.0), (12, 160), 1e-9, marks=pytest.mark.slow),
         ("dip-ramp", (20.0, 20.0), (16, 120), 1e-9),
         pytest.param("dip-ramp", (30.0, 130.0), (16, 160), 1e-9, marks=pytest.mark.slow),
         pytest.param("erf", (20.0, 20.0), (12, 60), 1e-9, marks=pytest.mark.slow),
@@ -90,6 +92,7 @@ def test_series_is_the_product_quadrature(name, sizes, counts, error):
     np.testing.assert_allclose((velocity.a, velocity.b, velocity.r1, velocity.r2), expected, atol=error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(2, 5), (4, 3)], ids=str)
 def test_finite_risk_is_that_of_data(sizes):
     """Inputs and weights in d dimensions: (y - f)(y - f') with directions of their own has the risk as its mean."""
@@ -128,7 +131,10 @@ def test_risk_at_infinity_is_that_of_data():
     np.testing.assert_allclose(field.terms(neurons)[1], total, atol=0.01)
 
 
-@pytest.mark.parametrize(("d", "error"), [(inf, 1e-8), (320.0, 1e-9), (40.0, 1e-8), (10.0, 1e-5)])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("d", "error"), gating([(inf, 1e-8), (320.0, 1e-9), (40.0, 1e-8), (10.0, 1e-5)], [(inf, 1e-8)])
+)
 def test_without_a_rest_it_is_the_isotropic_problem(d, error):
     r = jnp.asarray([0.3, 0.8, 1.7])
     neurons = Neurons(jnp.ones(3), jnp.zeros(3), r, jnp.zeros(3))
@@ -140,6 +146,7 @@ def test_without_a_rest_it_is_the_isotropic_problem(d, error):
         np.testing.assert_array_equal(still, 0.0)
 
 
+@pytest.mark.slow
 def test_tends_to_its_limit_like_one_over_d():
     neurons, share = some_neurons(), 3 / 16
     run = lambda sizes: anisotropic(DIP_RAMP, 0.4, sizes, train_a=True, train_b=True).terms(neurons)  # noqa: E731
@@ -157,6 +164,7 @@ def test_tends_to_its_limit_like_one_over_d():
     np.testing.assert_allclose(np.log(np.divide(*gaps)) / np.log(8), 1.0, atol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(inf, inf), (60.0, 260.0)], ids=str)
 def test_relu_run_forgets_its_offset_and_the_risk_falls(sizes):
     """Directions of the sheet: a, b and r2 fall, r1 grows."""

@@ -55,6 +55,7 @@ def spread_of_M(one, problem, replicas, seed):
     return M.std(), squares.std() / squares.mean() / (2 * replicas**0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dimension", "chain", "diffusion"),
     [(100, 0.167, 0.423), (1000, 0.093, 0.179), pytest.param(20_000, 0.0345, 0.0373, marks=pytest.mark.slow)],
@@ -146,6 +147,7 @@ def exact_mean_risk(problem, steps):
     return R
 
 
+@pytest.mark.slow
 def test_near_the_edge_the_ode_says_that_the_next_order_decides():
     """1.82 beside a mean risk of 528: nobody was told."""
     ode, exact = df.solve(EDGE), exact_mean_risk(EDGE, EDGE.steps(40.0))
@@ -181,6 +183,7 @@ def test_risks_that_cancellation_takes_are_told():
     assert abs(float(coarse.risk[-1, 0]) / exact - 1) > 10 * abs(float(fine.risk[-1, 0]) / exact - 1)
 
 
+@pytest.mark.slow
 def test_a_mean_that_one_replica_carries_is_told():
     chain = df.simulate(EDGE, "chain", replicas=64)
     share = (chain.risk.max("replica") / chain.risk.sum("replica")).max()

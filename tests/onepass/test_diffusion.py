@@ -113,6 +113,7 @@ def test_other_networks_have_mean_and_variance_of_the_chain(changes):
             assert np.abs(variance).max(initial=0) < 4, name
 
 
+@pytest.mark.slow
 def test_band_is_the_spread_of_the_chain():
     start = start_at([[0.3]])
     chain = run(df.OverlapChain(), ERF, start, [0.5, 2.0], 1500)
@@ -127,6 +128,7 @@ def test_band_is_the_spread_of_the_chain():
         assert halved.min() > 6, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "gamma", "noise", "t"), [(1, 0.05, 0.5, 0.3), (3, 0.15, 0.5, 0.25)])
 def test_second_moment_in_the_linear_regime(width, gamma, noise, t):
     d = 1_000_000
@@ -154,6 +156,7 @@ def test_without_noise_it_is_the_ode_through_decay_and_a_jump_of_the_rate():
         np.testing.assert_allclose(found[name], ode[name], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_path_does_not_depend_on_how_often_it_is_advanced():
     one, m, times = Diffusion(), df.model(ERF), jnp.asarray([0.1, 0.4, 1.0])
     advance = eqx.filter_jit(one.advance)

@@ -41,6 +41,7 @@ def test_moderate_norms_need_no_word():
     assert list(inexact_variance(model_of("tanh"), seen([1.0, 4.0, 50.0]), TIMES)) == []
 
 
+@pytest.mark.slow
 def test_norms_beyond_the_nodes_are_told():
     (kernel,) = kernels(steep, [1.0, 200.0, 1.0])
     assert "steep" in kernel

@@ -162,6 +162,7 @@ def test_the_law_of_the_start_and_the_networks_own():
     np.testing.assert_allclose(own.r, np.linalg.norm(np.asarray(start.weights)[:, 2:], axis=1) / 10.0)
 
 
+@pytest.mark.slow
 def test_pde_gives_the_numbers_of_the_sheet():
     """golden/meanfield.json, dfpde-0, through the problem: 100 particles, R is twice the risk."""
     problem = df.Problem(

@@ -25,6 +25,7 @@ def start_of(p, vectors=False):
     return df.draw_start(p, jax.random.key(3), vectors=vectors)
 
 
+@pytest.mark.slow
 def test_sgd_and_chain_agree_with_the_ode_at_d_1000_on_the_scale_of_the_theorem():
     p = problem()
     start, times = start_of(p, vectors=True), jnp.asarray(np.array([1000, 6000, 12000]) * p.time_step)
@@ -44,6 +45,7 @@ def test_sgd_and_chain_agree_with_the_ode_at_d_1000_on_the_scale_of_the_theorem(
         assert off.max() > 3 * scale
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 def test_other_activations_agree_with_the_chain(activation):
     p = problem(
@@ -61,6 +63,7 @@ def test_other_activations_agree_with_the_chain(activation):
         assert (np.abs(values.mean(axis=0) - np.asarray(ode[name])[0, 0]) < 4 * error + 5e-3).all(), name
 
 
+@pytest.mark.slow
 def test_risk_decreases_without_variance_and_noise():
     p = problem(**{"data.noise": 0.0})
     risks = np.asarray(solve(df.GradientFlow(), df.model(p), start_of(p), jnp.linspace(0.0, 20.0, 50))["risk"][:, 0])
@@ -86,6 +89,7 @@ def test_the_spherical_rule_keeps_the_norms():
     np.testing.assert_allclose(np.diagonal(Q, axis1=1, axis2=2), 1.0, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_gradients_of_the_final_risk_against_differences():
     """With respect to learning rate, noise and start, through one adaptive solve."""
     p = problem()
@@ -104,6 +108,7 @@ def test_gradients_of_the_final_risk_against_differences():
         np.testing.assert_allclose(slope, (compiled(*up) - compiled(*down)) / 2e-4, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_step_schedule_is_two_runs_one_after_the_other():
     p = problem(**{"training.schedule": {"kind": "steps", "times": [2.0], "factors": [0.25]}})
     start = start_of(p)

@@ -34,6 +34,7 @@ def fine(starts):
     return exits(df.OverlapChain(), starts, STRIDE)
 
 
+@pytest.mark.slow
 def test_the_exit_is_where_the_recorded_risk_crosses(starts, fine):
     """The same path, taken by the description itself and seen every sixteen steps."""
     chain, model = df.OverlapChain(), df.model(PROBLEM)

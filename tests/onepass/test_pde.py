@@ -167,6 +167,7 @@ def test_noise_has_the_temperature_of_the_gibbs_weight():
         assert abs(squares.mean() / variance - 1) < 4 * np.sqrt(2 / (n * d))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", [RAMP, NOISY], ids=["still", "noisy"])
 def test_in_two_pieces_is_in_one_to_the_last_bit(problem):
     times = jnp.asarray([0.0, 0.05, 0.1, 0.13, 0.2, 0.4])
@@ -183,6 +184,7 @@ def test_in_two_pieces_is_in_one_to_the_last_bit(problem):
     assert bool(jnp.array_equal(jax.random.key_data(end.key), jax.random.key_data(state.key))) == (problem is RAMP)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "number"),
     [

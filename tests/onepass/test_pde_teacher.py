@@ -74,6 +74,7 @@ def test_a_particle_has_as_few_numbers_as_the_problem_allows(problem, changes, f
     assert isinstance(form_of(df.model(problem.replace(**changes) if changes else problem)), form)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "second_layer"), [(1, 1.0), (2, "signs"), (3, 1.0)])
 def test_particles_have_the_moments_of_the_start(k, second_layer):
     overlap = np.array([[1.0, 0.4, 0.1], [0.4, 2.0, 0.0], [0.1, 0.0, 0.7]])[:k, :k]
@@ -91,6 +92,7 @@ def test_particles_have_the_moments_of_the_start(k, second_layer):
     np.testing.assert_array_equal(found["bias"], 0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -195,6 +197,7 @@ def test_two_forms_are_one(problem, changes):
         np.testing.assert_allclose(nodes[name], cloud[name], rtol=1e-7, atol=1e-8, err_msg=name)
 
 
+@pytest.mark.slow
 def test_more_particles_and_smaller_steps_change_nothing():
     times = [0.0, 1.0, 5.0]
     settings = ((80, None), (320, None), (80, 0.05))
@@ -227,18 +230,21 @@ def test_steps_that_are_too_large_are_found_out():
     assert "steps of 20 are too large; give it a smaller `step`" in str(one.failure(m, state))
 
 
+@pytest.mark.slow
 def test_what_is_not_trained_stays():
     found = seen(PDE, STAIRCASE.replace(**{"network.trained": ("bias", "second-layer")}), [0.0, 0.5])
     moved = {name: np.abs(np.diff(found[name], axis=0)).max() > 1e-3 for name in ("a", "bias", "M", "Q_diagonal")}
     assert moved == {"a": True, "bias": True, "M": False, "Q_diagonal": False}
 
 
+@pytest.mark.slow
 def test_schedule_is_a_clock():
     changes = {"training.schedule": {"kind": "steps", "times": [1.0], "factors": [0.5]}}
     fast, slow = seen(PDE, TEACHER, [0.0, 1.5]), seen(PDE, TEACHER.replace(**changes), [0.0, 2.0])
     np.testing.assert_allclose(slow["M"], fast["M"], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "problem", [pytest.param(TEACHER, id="cloud"), pytest.param(TEACHER.replace(**ALL), id="subspace")]
 )
@@ -253,6 +259,7 @@ def test_in_two_pieces_is_in_one_to_the_last_bit(problem):
         np.testing.assert_array_equal(np.concatenate([first[name], second[name]]), values, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "number"),
     [
@@ -282,6 +289,7 @@ def test_gradients_are_difference_quotients(problem, number):
     assert slope != 0
 
 
+@pytest.mark.slow
 def test_many_numbers_at_once_are_one_after_the_other():
     m, start = started(TEACHER.replace(**ALL))
 

@@ -125,6 +125,7 @@ def test_a_second_layer_that_stays_scales_the_neurons():
         np.testing.assert_allclose(-slope * R.size / 2, terms(R)[0][j], rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_gradients_pass_through_all_steps():
     """Of the risk at the end, with respect to a number of the field and to the start."""
     start, times, step = quantile_radii(0.8, 10, 40), jnp.asarray([0.3, 1.0]), jnp.asarray(0.05)

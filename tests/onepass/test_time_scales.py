@@ -133,6 +133,7 @@ def test_components_are_averages_over_inputs():
     np.testing.assert_allclose(overlap_components(model, overlaps(U, a)), by_hand, rtol=0.01)
 
 
+@pytest.mark.slow
 def test_implicit_steps_are_taken_where_they_pay_and_agree_with_explicit_ones():
     fast, slow = df.model(problem(1e-4)), df.model(problem(2e-4))
     assert implicit_steps(fast, 35)
@@ -203,6 +204,7 @@ def test_spherical_sgd_is_on_the_exact_system(eps, step, until):
     assert float(np.abs(sgd["a"] - exact["a"].isel(replica=0)).max()) < 0.075
 
 
+@pytest.mark.slow
 def test_the_mean_field_form_is_visibly_different_at_ten_units():
     _, exact, wide = sphere_run(0.1, 0.05, 3.0)
     assert float(np.abs(exact["risk"] - wide["risk"]).max()) > 0.02

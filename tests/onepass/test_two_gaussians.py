@@ -18,6 +18,7 @@ from dimfree.problem import Problem
 RAMP = Problem(data=TwoGaussians()).network.activation
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sigma", "signal"),
     [("relu", 8), pytest.param(RAMP, 20, marks=pytest.mark.slow), pytest.param("tanh", 8, marks=pytest.mark.slow)],

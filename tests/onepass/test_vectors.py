@@ -12,6 +12,7 @@ from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import MultiIndex, OnePass, Teacher, TwoGaussians, TwoLayer
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
+from stages import gating
 
 STEPS = (0, 1, 15, 16, 37)
 REPLICAS = 3
@@ -70,10 +71,10 @@ CASES = {
     "Gaussians: noise": (GAUSSIANS, {"network.trained": ALL, **NOISE}),
     "Gaussians: sphere": (GAUSSIANS, {"training.spherical": True}),
 }
-SLOW = ("Gaussians: first layer, isotropic", "Gaussians: bias only", "Gaussians: second layer only")
+GATING = ("plain", "batch", "spherical", "schedule", "offsets", "noise", "Gaussians: all")
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in CASES])
+@pytest.mark.parametrize("name", gating(CASES, GATING))
 def test_blocks_are_textbook_sgd(name, monkeypatch):
     for risk in ("risk", "offset_risk", "neuron_risk"):  # tested elsewhere; half of the compilation
         monkeypatch.setattr(observe, risk, lambda *_: jnp.zeros(()))

@@ -55,6 +55,7 @@ def test_time_zero_is_the_start(limit):
     np.testing.assert_allclose(found["risk"][0, 0], risk(df.model(p), start.overlaps), atol=0.02)
 
 
+@pytest.mark.slow
 @BOTH
 def test_results_are_recorded_with_the_diagonal_of_q(limit):
     p = problem(**{"run.until": 2.0, "run.points": 5})
@@ -63,6 +64,7 @@ def test_results_are_recorded_with_the_diagonal_of_q(limit):
     assert np.isfinite(recorded["risk"]).all()
 
 
+@pytest.mark.slow
 @BOTH
 def test_units_have_no_order(limit):
     p = problem(**{"network.second_layer": "trained"})
@@ -74,6 +76,7 @@ def test_units_have_no_order(limit):
     np.testing.assert_allclose(one["risk"], other["risk"], rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_mean_field_becomes_dimensionless_as_the_dimension_grows():
     p, times = problem(), jnp.asarray([4.0])
     start = start_of(p)
@@ -85,6 +88,7 @@ def test_mean_field_becomes_dimensionless_as_the_dimension_grows():
     np.testing.assert_allclose(np.array(gaps[:2]) / np.array(gaps[1:]), 10.0, rtol=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("self_term", [True, False])
 def test_narrow_and_wide_code_agree_on_copies(self_term):
     """Seven copies of six units are 42 particles: without self term the same density, hence the same risk."""
@@ -131,12 +135,14 @@ def test_the_gap_to_gradient_flow_decays_like_one_over_the_width():
     np.testing.assert_allclose(gaps, [6.1e-3, 1.7e-3, 4.2e-4], rtol=0.5)
 
 
+@pytest.mark.slow
 def test_without_self_term_late_risks_are_better_and_early_ones_worse():
     with_self, without = gaps_to_gradient_flow(16, True), gaps_to_gradient_flow(16, False)
     assert abs(without[-1]) < 0.3 * abs(with_self[-1])
     assert abs(without[0]) > abs(with_self[0])
 
 
+@pytest.mark.slow
 @BOTH
 def test_gradient_of_the_final_risk_against_differences(limit):
     p = problem(**{"training.weight_decay": 0.1})
@@ -200,6 +206,7 @@ def test_refusals_say_what_to_change():
     assert "raise dimension to at least 3" in str(why_not(MeanField(), flat))
 
 
+@pytest.mark.slow
 def test_a_series_that_leaves_terms_out_is_reported():
     p = problem(**{"network.width": 40, "network.activation": "relu", "data.activation": "relu"})
     inside = Particles(jnp.ones((40, 2)), jnp.full(40, 1e-4), jnp.ones(40))

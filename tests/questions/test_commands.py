@@ -128,6 +128,7 @@ def test_numbers_outside_are_usage_errors(caught, tmp_path):
     assert caught == []
 
 
+@pytest.mark.slow
 def test_the_seed_counts_without_a_file(tmp_path):
     """Paths of dmft are random: their seed is that of the command line, also for the embedded problem."""
 

@@ -46,6 +46,7 @@ def cubic_plan():
     return escape_plan(single("he3", 1e-6), (100, 10_000), replicas=10)
 
 
+@pytest.mark.slow
 def test_the_plan_of_exponent_three_follows_the_table(cubic_plan):
     """Without variance the time is the integral of section 7 from 1/sqrt(d) to where half of the risk is lost."""
     exponent, points = cubic_plan
@@ -61,6 +62,7 @@ def test_the_admissible_rate_of_phase_retrieval_is_that_of_its_exit_formula():
     assert admissible_rate(single("square", 0.05, 10**6, 0.3)) == pytest.approx(1 / (6 + 0.15), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_rate_beyond_it_is_refused_with_the_largest_one():
     with pytest.raises(
         df.ProblemError, match=r"learning rate 12 is too large to escape at dimension 100: .* stay below 11\."
@@ -79,6 +81,7 @@ def test_offsets_are_not_part_of_it():
     assert sample_complexity(single("square", 0.05, 1000, **{"network.bias_start": 0.3})).admissible_rate is None
 
 
+@pytest.mark.slow
 def test_sample_complexity_of_one_direction():
     found = sample_complexity(single("square", 0.05, 1000))
     assert (found.exponent, found.leap, found.subspace_leap, found.order) == (2, 2, 2, "d log d")
@@ -107,6 +110,7 @@ def test_leaps_need_orthonormal_directions():
         sample_complexity(df.Problem(data=df.Teacher(units=2, overlap=((1.0, 0.5), (0.5, 1.0)))))
 
 
+@pytest.mark.slow
 def test_exponent_one_is_measured_in_no_time():
     found = escape_scaling(single("he1", 0.5), (100, 1000), replicas=64)
     assert np.isfinite(found.times).all()

@@ -26,6 +26,7 @@ def starts(overlaps: list[float]) -> df.Overlaps:
     return df.Overlaps(jnp.ones((count, 1, 1)), jnp.asarray(overlaps)[:, None, None], jnp.ones((count, 1)))
 
 
+@pytest.mark.slow
 def test_reference_numbers_of_phase_retrieval():
     (item,) = (item for item in items() if item.kind == "pr")
     found = pr(item.inputs)
@@ -51,6 +52,7 @@ def test_what_leaves_after_the_horizon_has_not_left():
     assert formulas.logistic(1e-6, 0.2, 0.05, 0.0) > 0.6
 
 
+@pytest.mark.slow
 def test_at_the_exit_the_risk_is_at_its_level_for_any_activation():
     problem = df.Problem(
         dimension=200, network=df.TwoLayer(width=2, activation="tanh"), data=df.Teacher(units=1, activation="sin")

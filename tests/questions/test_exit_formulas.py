@@ -22,6 +22,7 @@ def phase_retrieval(learning_rate: float, width: int, noise: float, dimension: i
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 3])
 def test_escape_rate_is_the_growth_rate_of_the_ode(width):
     model = df.model(phase_retrieval(0.1, width, 0.3))
@@ -32,6 +33,7 @@ def test_escape_rate_is_the_growth_rate_of_the_ode(width):
     np.testing.assert_allclose(velocity.M / m, 4 * formulas.escape_rate(0.1, width, 0.3), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_logistic_time_is_where_the_ode_exits():
     start, threshold = 0.003, 0.4
     t = formulas.logistic(start, threshold, learning_rate=0.05, noise=0.3)
@@ -93,6 +95,7 @@ def test_many_units_at_any_dimension_without_vectors():
     assert 0 < gap < 2 / 60 / 8  # by Jensen, and of the order of the variance of log mu_0
 
 
+@pytest.mark.slow
 def test_second_moment_against_the_chain():
     """Equation (6.7); its own corrections are about 9/d, below the error bar, and the noise makes a ninth of the value."""
     problem, time = phase_retrieval(0.15, 3, 0.5), 0.1

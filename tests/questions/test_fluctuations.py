@@ -85,6 +85,7 @@ def test_the_question_runs_both_itself(comparison):
     assert fitted.label in asked.summary()
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_or_hold_is_refused_with_the_reason():
     with pytest.raises(RefusalError, match=r"chain is left out: it needs .* raise --budget"):
         fluctuations(PROBLEM, budget=30.0, until=3e4)

@@ -13,5 +13,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "item" in metafunc.fixturenames:
         from dimfree.reference.check import items
 
-        found = list(items(metafunc.config.getoption("--reference")))
-        metafunc.parametrize("item", found, ids=[item.name for item in found])
+        folder = metafunc.config.getoption("--reference")
+        found = list(items(folder))
+        first = {item.kind: item.name for item in reversed(found)}.values()  # of every kind; with a folder all of them
+        later = [() if folder or item.name in first else pytest.mark.slow for item in found]
+        metafunc.parametrize(
+            "item", [pytest.param(item, id=item.name, marks=mark) for item, mark in zip(found, later, strict=True)]
+        )

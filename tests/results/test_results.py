@@ -110,6 +110,7 @@ def test_to_dict_is_json(comparison):
     assert json.loads(json.dumps(comparison.to_dict()))["reference"] == "chain"
 
 
+@pytest.mark.slow
 def test_a_descriptions_own_fields_are_part_of_what_identifies_a_result():
     problem = df.Problem(dimension=30, run=df.Run(until=0.5))
     coarse, fine = (df.solve(problem, df.HighDimensional(rtol=rtol)) for rtol in (1e-4, 1e-8))
@@ -144,6 +145,7 @@ def test_a_file_gives_its_comparison_back(comparison, tmp_path):
     assert not (tmp_path / "no.png").exists()
 
 
+@pytest.mark.slow
 def test_a_function_written_in_place_is_asked_for(tmp_path):
     problem = df.Problem(dimension=30, network=df.TwoLayer(width=1, activation=lambda x: x / (1 + x**2)))
     saved = df.compare(problem, until=0.2, only=["ode"]).save(tmp_path / "results.nc")
