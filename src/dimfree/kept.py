@@ -23,7 +23,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.experimental import serialize_executable
+from jaxlib import lapack
 
 _LIBRARIES = ("jax", "jaxlib", "equinox", "diffrax", "optimistix", "lineax", "numpy", "scipy")
 _OURS = frozenset({"dimfree", "builtins", "functools", "collections", *_LIBRARIES})  # code whose version is in the name
@@ -110,7 +112,10 @@ def load(folder: Path, name: str) -> Kept | None:
 @lru_cache(maxsize=1)
 def _prepare_linear_algebra() -> None:
     """jax finds LAPACK when it first translates a decomposition; a loaded program that uses one would call into nowhere."""
-    jax.jit(jnp.linalg.cholesky).lower(jnp.eye(1))
+    try:
+        lapack.prepare_lapack_call("potrf_ffi", np.dtype(float))  # type: ignore[no-untyped-call]
+    except AttributeError:  # of another jaxlib: translate one
+        jax.jit(jnp.linalg.cholesky).lower(np.eye(1))
 
 
 def save(folder: Path, name: str, program: Kept) -> None:
