@@ -19,7 +19,7 @@ import jax
 from jax.experimental.compilation_cache import compilation_cache
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
-from dimfree.kept import ARRAY, Kept, load, name_of, save
+from dimfree.kept import ARRAY, Kept, Numbers, load, load_numbers, name_of, save, save_numbers
 from dimfree.machine import WORTH_KEEPING, programs_folder
 
 P = ParamSpec("P")
@@ -116,6 +116,23 @@ def _inner(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
         for part in value if isinstance(value, tuple | list) else (value,):
             if isinstance(part, Jaxpr | ClosedJaxpr):
                 yield part.jaxpr if isinstance(part, ClosedJaxpr) else part
+
+
+def kept_numbers(function: Callable[P, Numbers]) -> Callable[P, Numbers]:
+    """The function with its arrays kept as programs are: for what takes longer to make than to load."""
+
+    @wraps(function)
+    def loaded(*args: P.args, **more: P.kwargs) -> Numbers:
+        name = name_of(function, (args, more), []) if _folder else None
+        if name is None:
+            return function(*args, **more)
+        found = load_numbers(_folder[0], name)
+        if found is None:
+            found = function(*args, **more)
+            save_numbers(_folder[0], name, found)
+        return found
+
+    return loaded
 
 
 def keep_programs() -> None:

@@ -60,8 +60,8 @@ def refused_spread(model: TeacherModel, state: Overlaps) -> str | None:
 def misstated_spread(model: TeacherModel, seen: Mapping[str, Values], times: Times) -> Iterator[str]:
     """The worst of a few mean states along the run, if it is worth a word."""
     chosen = np.unique(np.linspace(0, len(times) - 1, _LOOKS).round().astype(int))
-    rates = np.asarray(_rates(model, jax.device_put(times[chosen])))
-    factors = [overstatement(model, _mean(seen, i), float(rate)) for i, rate in zip(chosen, rates, strict=True)]
+    rates = np.asarray(_rates(model, jax.device_put(times[chosen]))).tolist()
+    factors = [overstatement(model, _mean(seen, i), rate) for i, rate in zip(chosen.tolist(), rates, strict=True)]
     worst = int(np.argmax(np.abs(np.log(factors))))
     if abs(np.log(factors[worst])) > np.log(SLIGHTLY):
         yield _told(factors[worst], f"at t = {times[chosen[worst]]:.3g}")
