@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import update_wrapper, wraps
-from math import prod
+from math import inf, prod
 from pathlib import Path
 from types import ModuleType
 from typing import Generic, ParamSpec, TypeVar, cast
@@ -36,6 +36,7 @@ _QUICK: Options = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codeg
 # computed in milliseconds anyway: theories without a large array, and what goes through its arrays once.
 _QUICKER: Options = {**_QUICK, "xla_backend_optimization_level": "0"}
 _SMALL, _LARGE = 5_000, 1_000_000  # numbers
+_WORTH = "jax_persistent_cache_min_compile_time_secs"  # from which on jax keeps a program
 
 
 def program(function: Callable[P, T]) -> Callable[P, T]:
@@ -76,9 +77,11 @@ class _Program(Generic[P, T]):
         name = name_of(self._function, (self._largest, static), given) if _folder else None
         if name is not None and (found := load(_folder[0], name)) is not None:
             return found
-        made = self._made(given, tree, static)
-        if name is not None:
-            save(_folder[0], name, made)
+        if name is None:
+            return self._made(given, tree, static)
+        with _not_kept_by_jax():
+            made = self._made(given, tree, static)
+        save(_folder[0], name, made)
         return made
 
     def _made(self, given: list[jax.Array], tree: jax.tree_util.PyTreeDef, static: object) -> Kept:
@@ -143,8 +146,19 @@ def keep_programs() -> None:
     _folder.append(folder)
     jax.config.update("jax_compilation_cache_dir", str(folder))  # type: ignore[no-untyped-call]
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)  # type: ignore[no-untyped-call]
+        jax.config.update(_WORTH, WORTH_KEEPING)  # type: ignore[no-untyped-call]
     compilation_cache.reset_cache()  # jax looks for the folder once, and may have done so already
+
+
+@contextmanager
+def _not_kept_by_jax() -> Iterator[None]:
+    """What is kept here need not be kept a second time."""
+    usual = jax.config.jax_persistent_cache_min_compile_time_secs  # type: ignore[attr-defined]
+    jax.config.update(_WORTH, inf)  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        jax.config.update(_WORTH, usual)  # type: ignore[no-untyped-call]
 
 
 @contextmanager
