@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from dimfree.compiled import brief_program
+from dimfree.compiled import brief_program, program
 from dimfree.errors import ProblemError
 from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.gaussian.particles import MOST_PAIRS, Particles
@@ -127,7 +127,7 @@ def _drawn(problem: OnePassProblem, start: GaussianStart | SphereStart, key: Key
     return _draw(key, jax.device_put(problem.teacher_overlap), jax.device_put(start.scale), (p, k, d), sphere)
 
 
-@brief_program
+@program
 def _draw(
     key: Key[Array, ""], P: Float[Array, "k k"], scale: Float[Array, ""], sizes: tuple[int, int, int], sphere: bool
 ) -> Float[Array, "n d"]:
