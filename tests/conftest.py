@@ -25,6 +25,8 @@ import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 from scipy import stats  # noqa: E402
 
+from dimfree import compiled  # noqa: E402
+
 settings.register_profile("short", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("short")
 
@@ -40,6 +42,7 @@ def _bounded_memory():
         return
     used = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     if used > _ENOUGH:
+        compiled.FORMS.clear()
         jax.clear_caches()
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)

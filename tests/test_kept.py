@@ -12,6 +12,17 @@ import pytest
 
 from dimfree import compiled, kept
 
+COMPARE = """
+import jax, dimfree as df
+compiled = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, _, **more: compiled.append(more) if event.endswith("backend_compile_duration") else None
+)
+problem = df.Problem(dimension=50, network=df.TwoLayer(width=1, activation="tanh"), data=df.Teacher(units=1, noise=0.1))
+comparison = df.compare(problem, until=0.2, replicas=2, only=["sgd", "ode", "diffusion"])
+import sys
+print(len(compiled), *sorted(name for name in ("scipy.stats", "matplotlib") if name in sys.modules))
+"""
 SOLVE = """
 import sys, jax, dimfree as df, dimfree.onepass.limits.integration as seen
 traced = []
@@ -25,9 +36,13 @@ print(len(traced), risk.tobytes().hex())
 
 def solved(folder: Path, activation: str = "'erf'") -> list[str]:
     """How often a fresh process traced the solver, and the bits of its risk."""
+    return told(SOLVE.replace("ACTIVATION", activation), folder)
+
+
+def told(code: str, folder: Path) -> list[str]:
+    """What a fresh process prints that keeps its programs in this folder."""
     left_out = ("DIMFREE_CACHE", "JAX_COMPILATION_CACHE_DIR", "EQX_ON_ERROR", "XLA_FLAGS")
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
-    code = SOLVE.replace("ACTIVATION", activation)
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=environment | {"XDG_CACHE_HOME": str(folder)},
@@ -49,6 +64,11 @@ def test_a_second_process_traces_nothing_and_gives_the_same_bits_and_damage_is_m
     for file in files(tmp_path):
         file.write_bytes(file.read_bytes()[:100])
     assert solved(tmp_path) == first
+
+
+def test_a_second_process_compiles_nothing_however_small_and_imports_no_more_than_it_needs(tmp_path):
+    assert int(told(COMPARE, tmp_path)[0]) > 0
+    assert told(COMPARE, tmp_path) == ["0"]
 
 
 @pytest.mark.slow

@@ -6,111 +6,136 @@ Whoever decided about jax's own cache is left alone.
 import os
 import sys
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
-from functools import cached_property, lru_cache, update_wrapper, wraps
+from contextlib import AbstractContextManager, contextmanager
+from functools import update_wrapper, wraps
+from math import inf, prod
 from pathlib import Path
+from types import ModuleType
 from typing import Generic, ParamSpec, TypeVar, cast
 
 import equinox as eqx
+import equinox.internal
 import jax
 from jax.experimental.compilation_cache import compilation_cache
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
-from dimfree.kept import ARRAY, Kept, load, name_of, save
+from dimfree.kept import ARRAY, Kept, Numbers, load, load_numbers, name_of, save, save_numbers
 from dimfree.machine import WORTH_KEEPING, programs_folder
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Options = dict[str, bool | int]
+Options = dict[str, bool | str]
 
+FORMS: dict[Hashable, Kept] = {}  # what this process has compiled or loaded
 _folder: list[Path] = []  # where programs are kept, once that is decided
 
 # XLA's former code generator builds programs of many small operations in half the time; what it builds is as fast for the
 # theories, and a tenth slower for SGD.
-_QUICK: Options = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
-# Without its optimisations LLVM takes half the time again. What it builds is several times slower, so this is for theories of
-# so few numbers that they are solved in milliseconds anyway.
-_QUICKER: Options = {**_QUICK, "xla_backend_optimization_level": 0}
-_FEW = 200
+_QUICK: Options = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": "1"}
+# Without its optimisations LLVM takes half the time again. What it builds is several times slower, so this is for what is
+# computed in milliseconds anyway: theories without a large array, and what goes through its arrays once.
+_QUICKER: Options = {**_QUICK, "xla_backend_optimization_level": "0"}
+_SMALL, _LARGE = 5_000, 1_000_000  # numbers
+_WORTH = "jax_persistent_cache_min_compile_time_secs"  # from which on jax keeps a program
 
 
 def program(function: Callable[P, T]) -> Callable[P, T]:
-    """The function compiled as a whole."""
-    return _Program(function, few=0)
+    """The function compiled as a whole: for long loops."""
+    return _Program(function, largest=0)
 
 
 def quick_program(function: Callable[P, T]) -> Callable[P, T]:
-    """The function compiled as a whole, and more quickly if it is called with few numbers: for what is not in a long loop."""
-    return _Program(function, few=_FEW)
+    """The function compiled as a whole, and more quickly if all of its arrays are small: for loops of some hundred turns."""
+    return _Program(function, largest=_SMALL)
+
+
+def brief_program(function: Callable[P, T]) -> Callable[P, T]:
+    """The function compiled as a whole, and more quickly unless an array is large: for what has no loop."""
+    return _Program(function, largest=_LARGE)
 
 
 class _Program(Generic[P, T]):
-    """A function and its compiled forms, one for every structure that it was called with."""
+    """A function with a compiled form for every structure that it was called with."""
 
-    def __init__(self, function: Callable[P, T], few: int) -> None:
+    def __init__(self, function: Callable[P, T], largest: int) -> None:
         update_wrapper(self, function)
-        self._function, self._few = function, few
-        self._forms: dict[Hashable, Kept | None] = {}
+        self._function, self._largest = function, largest
 
     def __call__(self, *args: P.args, **more: P.kwargs) -> T:
-        leaves = jax.tree.leaves((args, more))
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((args, more))):
             return self._function(*args, **more)  # part of somebody's larger program
-        quicker = sum(leaf.size for leaf in leaves if eqx.is_array(leaf)) <= self._few
-        with _errors_are_nan():
-            if not _folder:
-                return self._jitted[quicker](*args, **more)
-            given, form = _parts((args, more))
-            if form not in self._forms:
-                self._forms[form] = self._form(_folder[0], _options(quicker), (args, more))
-            found = self._forms[form]
-            return self._jitted[quicker](*args, **more) if found is None else cast(T, found(given))
+        dynamic, static = eqx.partition((args, more), eqx.is_array)
+        given, tree = jax.tree.flatten(dynamic)
+        constants, structure = jax.tree.flatten(static)
+        form = (self, tree, structure, tuple(constants), tuple(jax.typeof(leaf) for leaf in given))
+        if form not in FORMS:
+            FORMS[form] = self._kept(given, tree, static)
+        return cast(T, FORMS[form](given))
 
-    @cached_property
-    def _jitted(self) -> dict[bool, Callable[P, T]]:
-        return {
-            quicker: eqx.filter_jit(self._function, compiler_options=_options(quicker))  # type: ignore[call-overload]
-            for quicker in (False, True)
-        }
-
-    def _form(self, folder: Path, options: Options, called: object) -> Kept | None:
-        """From its file, or compiled and written to one; None for what cannot be kept."""
-        dynamic, static = eqx.partition(called, eqx.is_array)
-        leaves, tree = jax.tree.flatten(dynamic)
-        name = name_of(self._function, (options, static), leaves)
-        if name is None:
-            return None
-        if (found := load(folder, name)) is not None:
+    def _kept(self, given: list[jax.Array], tree: jax.tree_util.PyTreeDef, static: object) -> Kept:
+        """From its file, or compiled and written to one, if it can have one."""
+        name = name_of(self._function, (self._largest, static), given) if _folder else None
+        if name is not None and (found := load(_folder[0], name)) is not None:
             return found
+        if name is None:
+            return self._made(given, tree, static)
+        with _not_kept_by_jax():
+            made = self._made(given, tree, static)
+        save(_folder[0], name, made)
+        return made
+
+    def _made(self, given: list[jax.Array], tree: jax.tree_util.PyTreeDef, static: object) -> Kept:
         results: list[object] = []
 
-        def flat(*given: jax.Array) -> list[jax.Array]:
-            args, more = eqx.combine(jax.tree.unflatten(tree, given), static)
+        def flat(*leaves: jax.Array) -> list[jax.Array]:
+            args, more = eqx.combine(jax.tree.unflatten(tree, leaves), static)
             results[:] = [self._function(*args, **more)]
             return jax.tree.leaves(eqx.filter(results[0], eqx.is_array))
 
-        compiled = jax.jit(flat, compiler_options=options).lower(*leaves).compile()
-        made = Kept(compiled, jax.tree.map(lambda x: ARRAY if eqx.is_array(x) else x, results[0]))
-        save(folder, name, made)
-        return made
+        with _errors_are_nan(), _one_step_back():
+            traced = jax.jit(flat).trace(*given)
+        options = _QUICKER if _largest_array(traced.jaxpr.jaxpr) <= self._largest else _QUICK
+        return Kept(
+            _compiled(traced.lower(), options), jax.tree.map(lambda x: ARRAY if eqx.is_array(x) else x, results[0])
+        )
 
 
-def _parts(called: object) -> tuple[list[jax.Array], Hashable]:
-    """The arrays of a call, and the rest of it."""
-    dynamic, static = eqx.partition(called, eqx.is_array)
-    leaves, tree = jax.tree.flatten(dynamic)
-    constants, structure = jax.tree.flatten(static)
-    return leaves, (tree, structure, tuple(constants), tuple(jax.typeof(leaf) for leaf in leaves))
-
-
-@lru_cache(maxsize=2)
-def _options(quicker: bool) -> Options:
-    """The options, if this version of XLA knows them: they promise nothing."""
-    wished = _QUICKER if quicker else _QUICK
+def _compiled(lowered: jax.stages.Lowered, options: Options) -> jax.stages.Compiled:
+    """With the options, if this version of XLA knows them: they promise nothing."""
     try:
-        jax.jit(lambda: 0.0, compiler_options=wished)()
+        return lowered.compile(options)
     except (jax.errors.JaxRuntimeError, ValueError):
-        return {}
-    return wished
+        return lowered.compile()
+
+
+def _largest_array(jaxpr: Jaxpr) -> int:
+    """The numbers in the largest array that a program computes, those of all loops included."""
+    sizes = [prod(getattr(variable.aval, "shape", ())) for equation in jaxpr.eqns for variable in equation.outvars]
+    return max([0, *sizes, *map(_largest_array, _inner(jaxpr))])
+
+
+def _inner(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    for value in (value for equation in jaxpr.eqns for value in equation.params.values()):
+        for part in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(part, Jaxpr | ClosedJaxpr):
+                yield part.jaxpr if isinstance(part, ClosedJaxpr) else part
+
+
+def kept_numbers(function: Callable[P, Numbers]) -> Callable[P, Numbers]:
+    """The function with its arrays kept as programs are: for what takes longer to make than to load."""
+
+    @wraps(function)
+    def loaded(*args: P.args, **more: P.kwargs) -> Numbers:
+        name = name_of(function, (args, more), []) if _folder else None
+        if name is None:
+            return function(*args, **more)
+        found = load_numbers(_folder[0], name)
+        if found is None:
+            found = function(*args, **more)
+            save_numbers(_folder[0], name, found)
+        return found
+
+    return loaded
 
 
 def keep_programs() -> None:
@@ -121,8 +146,19 @@ def keep_programs() -> None:
     _folder.append(folder)
     jax.config.update("jax_compilation_cache_dir", str(folder))  # type: ignore[no-untyped-call]
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)  # type: ignore[no-untyped-call]
+        jax.config.update(_WORTH, WORTH_KEEPING)  # type: ignore[no-untyped-call]
     compilation_cache.reset_cache()  # jax looks for the folder once, and may have done so already
+
+
+@contextmanager
+def _not_kept_by_jax() -> Iterator[None]:
+    """What is kept here need not be kept a second time."""
+    usual = jax.config.jax_persistent_cache_min_compile_time_secs  # type: ignore[attr-defined]
+    jax.config.update(_WORTH, inf)  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        jax.config.update(_WORTH, usual)  # type: ignore[no-untyped-call]
 
 
 @contextmanager
@@ -142,8 +178,24 @@ def _errors_are_nan() -> Iterator[None]:
     def quiet(*args: object, on_error: str = "default", **more: object) -> object:
         return usual(*args, on_error="nan" if on_error == "default" else on_error, **more)
 
-    setattr(errors, usual.__name__, quiet)
+    with _replaced(errors, quiet):
+        yield
+
+
+_step_back = jax.jit(eqx.internal.prevbefore)
+
+
+def _one_step_back() -> AbstractContextManager[None]:
+    """Trace once what diffrax asks for a hundred times: the number before a number, to stop a hundred of them early."""
+    return _replaced(eqx.internal, _step_back)
+
+
+@contextmanager
+def _replaced(module: ModuleType, function: Callable[..., object]) -> Iterator[None]:
+    """Another function in the place of the one of its name."""
+    usual = getattr(module, function.__name__)
+    setattr(module, function.__name__, function)
     try:
         yield
     finally:
-        setattr(errors, usual.__name__, usual)
+        setattr(module, function.__name__, usual)

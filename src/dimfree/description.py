@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from dimfree.compiled import keep_programs, program, quick_program
+from dimfree.compiled import brief_program, keep_programs, program, quick_program
 from dimfree.errors import DivergenceError
 from dimfree.problem import Problem
 from dimfree.setting import Variable
@@ -144,7 +144,7 @@ class Evolution(Description[M, S], Generic[M, S, X]):
         for first in range(0, count, size):
             asked = ask.times[first : first + size]
             padded = np.pad(asked, (0, size - len(asked)), mode="edge")
-            state, seen = _advance(twin, numbers, state, jnp.asarray(padded))
+            state, seen = _advance(twin, numbers, state, jax.device_put(padded))
             if why := self.failure(model, state):
                 raise DivergenceError(why)
             values = {name: np.asarray(x)[: len(asked)] for name, x in seen.items()}
@@ -167,7 +167,7 @@ def _advanced(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, "
     return one.advance(model, state, times)
 
 
-_begin = quick_program(_begun)
+_begin = brief_program(_begun)
 _ADVANCED = {False: quick_program(_advanced), True: program(_advanced)}  # by whether it is real, and its loops long
 
 

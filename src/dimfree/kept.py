@@ -23,12 +23,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.experimental import serialize_executable
+from jaxlib import lapack
 
 _LIBRARIES = ("jax", "jaxlib", "equinox", "diffrax", "optimistix", "lineax", "numpy", "scipy")
 _OURS = frozenset({"dimfree", "builtins", "functools", "collections", *_LIBRARIES})  # code whose version is in the name
 _LARGEST = 5e8  # bytes of all files together; the oldest go first
-_SUFFIX = ".program"
+_SUFFIX, _NUMBERS = ".program", ".npy"
+Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 class _Array:
@@ -110,18 +113,42 @@ def load(folder: Path, name: str) -> Kept | None:
 @lru_cache(maxsize=1)
 def _prepare_linear_algebra() -> None:
     """jax finds LAPACK when it first translates a decomposition; a loaded program that uses one would call into nowhere."""
-    jax.jit(jnp.linalg.cholesky).lower(jnp.eye(1))
+    try:
+        lapack.prepare_lapack_call("potrf_ffi", np.dtype(float))  # type: ignore[no-untyped-call]
+    except AttributeError:  # of another jaxlib: translate one
+        jax.jit(jnp.linalg.cholesky).lower(np.eye(1))
 
 
 def save(folder: Path, name: str, program: Kept) -> None:
     """Keep a program, complete or not at all."""
+    with suppress(ValueError, TypeError, AttributeError, pickle.PicklingError):  # it is a convenience, not a result
+        written, *trees = serialize_executable.serialize(program.compiled)
+        _write(folder, name + _SUFFIX, zlib.compress(_pickled((written, trees, program.result)), 1))
+
+
+def load_numbers(folder: Path, name: str) -> Numbers | None:
+    """The array of this name; None where there is none, or a damaged one."""
+    try:
+        found: Numbers = np.load(folder / (name + _NUMBERS), allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return found
+
+
+def save_numbers(folder: Path, name: str, numbers: Numbers) -> None:
+    """Keep an array, complete or not at all."""
+    file = io.BytesIO()
+    np.save(file, numbers, allow_pickle=False)
+    _write(folder, name + _NUMBERS, file.getvalue())
+
+
+def _write(folder: Path, name: str, content: bytes) -> None:
     temporary = folder / f".{name}-{os.getpid()}"
     try:
-        written, *trees = serialize_executable.serialize(program.compiled)
-        temporary.write_bytes(zlib.compress(_pickled((written, trees, program.result)), 1))
-        temporary.replace(folder / (name + _SUFFIX))
+        temporary.write_bytes(content)
+        temporary.replace(folder / name)
         _make_room(folder)
-    except (OSError, ValueError, TypeError, AttributeError, pickle.PicklingError):  # it is a convenience, not a result
+    except OSError:
         temporary.unlink(missing_ok=True)
 
 

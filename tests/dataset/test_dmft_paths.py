@@ -1,7 +1,5 @@
 """Path DMFT against the exact square-loss closure, recorded ensembles and direct simulation."""
 
-import time
-
 import jax
 import numpy as np
 import pytest
@@ -238,16 +236,6 @@ def test_equal_keys_give_equal_numbers_and_ensembles_differ():
     assert one.m[0, -1] != one.m[1, -1]
     np.testing.assert_array_equal(one.m[:, 0], 0.0)
     np.testing.assert_array_equal(one.C[:, 0, 0], 1.0)
-
-
-@pytest.mark.slow
-def test_twice_the_steps_cost_about_eight_times_as_much():
-    m, spent = model("logistic", **MIXTURE, b=0.3), []
-    for steps in (5, 80, 160):
-        begin = time.process_time()
-        solve_paths(m, steps, KEY, 4000, 2)
-        spent.append(time.process_time() - begin)
-    assert spent[2] < 8.5 * spent[1]
 
 
 def test_bad_requests_are_answered_in_one_sentence():

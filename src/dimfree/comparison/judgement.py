@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
-from scipy import stats
+from scipy.special import fdtri, ndtri, stdtrit  # `scipy.stats` takes as long to import as jax
 
 from dimfree.results.landmarks import crossing_times, plateau
 
@@ -77,7 +77,7 @@ class _Means(NamedTuple):
 
     def apart(self, often: float) -> Table:
         """How far apart they are by chance no more often than this; nan when there is only one run of each."""
-        return self.error * float(stats.t.ppf(1 - often / 2, self.freedom)) if self.freedom > 0 else self.error
+        return self.error * float(stdtrit(self.freedom, 1 - often / 2)) if self.freedom > 0 else self.error
 
     @property
     def chance(self) -> Table:
@@ -175,8 +175,8 @@ def _spread(account: xr.Dataset, reference: xr.Dataset) -> Off | None:
     error = np.hypot(_log_width_error(one), _log_width_error(other))
     rare = UNLIKELY / len(ratio)  # one of all times is enough
     tails = (
-        stats.norm.ppf(1 - rare / 2) * error,
-        np.log(stats.f.ppf(1 - rare / 2, one.shape[1] - 1, other.shape[1] - 1)) / 2,
+        ndtri(1 - rare / 2) * error,
+        np.log(fdtri(one.shape[1] - 1, other.shape[1] - 1, 1 - rare / 2)) / 2,
     )
     counts = usable & (np.abs(ratio) > np.maximum(np.log(SPREAD), np.maximum(*tails)))
     if not counts.any():

@@ -5,8 +5,10 @@ from typing import Any
 from zlib import crc32
 
 import jax
+import numpy as np
 import xarray as xr
 
+from dimfree.compiled import brief_program
 from dimfree.description import AnyDescription, Stationary
 from dimfree.errors import ProblemError
 from dimfree.problem import Problem, load
@@ -30,14 +32,24 @@ def starts_of(problem: Problem, chosen: tuple[AnyDescription, ...]) -> list[obje
     """The starts that all accounts share: as many as the run asks for, the first of them always the same."""
     if not chosen:
         return []
-    key = jax.random.fold_in(jax.random.key(problem.run.seed), 0)
+    key = _key(problem.run.seed, 0)
     others = [jax.random.fold_in(key, number) for number in range(1, problem.run.starts)]
     return [shared_start(problem, chosen, one) for one in (key, *others)]
 
 
 def own_key(problem: Problem, title: str) -> jax.Array:
     """The randomness of one account."""
-    return jax.random.fold_in(jax.random.key(problem.run.seed), crc32(title.encode()))
+    return _key(problem.run.seed, crc32(title.encode()))
+
+
+def _key(seed: int, number: int) -> jax.Array:
+    return _folded(*jax.device_put((np.int64(seed), np.uint32(number))))
+
+
+@brief_program
+def _folded(seed: jax.Array, number: jax.Array) -> jax.Array:
+    """One program where jax itself would compile four."""
+    return jax.random.fold_in(jax.random.key(seed), number)
 
 
 def solve(

@@ -60,15 +60,14 @@ def rule(model: Stepper, most: int = 50_000) -> Rule:
     if 0 < 3 * len(w) <= most:
         z, v = gauss_hermite(3, 1)  # zeta² is of degree four in the label noise
         joint = np.concatenate([np.repeat(x, 3, axis=0), np.tile(z, (len(w), 1))], axis=1)
-        return Rule(jnp.asarray(joint), jnp.asarray(np.outer(w, v).ravel()), exact=True)
+        return Rule(jax.device_put(joint), jax.device_put(np.outer(w, v).ravel()), exact=True)
     n = model.width + model.units + 1
     half = normal_points(n, 1 << ((most // (2 * _RADII)).bit_length() - 1))
     directions = np.concatenate([half, -half]) / np.tile(np.linalg.norm(half, axis=1), 2)[:, None]
     squares, v = roots_genlaguerre(_RADII, n / 2 - 1)  # of |x|²/2
     points = (np.sqrt(2 * squares)[:, None, None] * directions).reshape(-1, n)
-    return Rule(
-        jnp.asarray(points), jnp.asarray(np.repeat(v / v.sum() / len(directions), len(directions))), exact=False
-    )
+    weights = np.repeat(v / v.sum() / len(directions), len(directions))
+    return Rule(jax.device_put(points), jax.device_put(weights), exact=False)
 
 
 def increments(model: Stepper, rate: Float[Array, ""], state: Overlaps, nodes: Rule) -> Increments:

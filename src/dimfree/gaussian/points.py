@@ -11,6 +11,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
+from dimfree.compiled import kept_numbers
+
 _SEED = 20230808
 _BITS = 30  # resolution of the Sobol generator: its coordinates are multiples of 2^-30
 
@@ -20,10 +22,16 @@ def normal_points(dimension: int, count: int, scramble: int = 0) -> Float[np.nda
     """Return `count` (a power of two) points in `dimension` directions; mirror images are left to the caller."""
     if count < 1 or count & (count - 1):
         raise ValueError(f"count was {count}; expected a power of two, for which Sobol points are balanced.")
-    from scipy.stats import qmc  # the slowest import of all, and few descriptions sample
+    points = _sobol_normals(dimension, count, scramble)
+    points.setflags(write=False)
+    return points
+
+
+@kept_numbers
+def _sobol_normals(dimension: int, count: int, scramble: int) -> Float[np.ndarray, "count dimension"]:
+    from scipy.stats import qmc  # the slowest import of all
 
     sampler = qmc.Sobol(dimension, scramble=True, bits=_BITS, rng=np.random.default_rng((_SEED, scramble)))
     uniform = sampler.random_base2(count.bit_length() - 1) + 0.5 ** (_BITS + 1)  # cell centres: never 0 or 1
     points: Float[np.ndarray, "count dimension"] = ndtri(uniform)
-    points.setflags(write=False)
     return points

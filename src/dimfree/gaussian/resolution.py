@@ -11,7 +11,9 @@ from math import pi
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
+from dimfree.compiled import brief_program
 from dimfree.functions.activation import Activation, Polynomial
 
 _SPREAD = 2.0  # standard deviation of the argument at which the spectrum is taken
@@ -27,8 +29,7 @@ def resolution(f: Activation, power: int) -> float:
         return 0.0
     x = np.arange(-_REACH, _REACH, _FINEST)
     with jax.ensure_compile_time_eval():
-        parts = jax.jit(lambda u: jnp.stack([f(u), f.derivative(u), f.second_derivative(u)]))(jnp.asarray(_SPREAD * x))
-    value, slope, curvature = np.asarray(parts)
+        value, slope, curvature = np.asarray(_derivatives(f, jax.device_put(_SPREAD * x)))
     pairs = np.stack([value**2, slope**2, value * curvature])
     integrands = (pairs if power == 2 else np.stack([pairs[0] * pairs[1], pairs[1] ** 2])) * np.exp(-0.5 * x**2)
     spectra = np.abs(np.fft.rfft(integrands, axis=1)) / np.maximum(
@@ -36,3 +37,8 @@ def resolution(f: Activation, power: int) -> float:
     )
     frequency = 2 * pi * np.fft.rfftfreq(len(x), _FINEST)[np.any(spectra > _LOST[power], axis=0)]
     return float(frequency.max(initial=0.0)) / (2 * pi * _SPREAD)
+
+
+@brief_program
+def _derivatives(f: Activation, x: Float[Array, " n"]) -> Float[Array, "3 n"]:
+    return jnp.stack([f(x), f.derivative(x), f.second_derivative(x)])

@@ -1,7 +1,8 @@
 """What a one-pass problem becomes for the numerical rooms: static structure (one trace each) and numbers (a pytree).
 
 The canonical convention (docs/theory/committee.md, section 0) is reached here: whatever the scaling of the two networks,
-f = (1/p) sum_i a_i sigma(lambda_i + b_i) and f* = (1/k) sum_r a*_r sigma*(lambda*_r) from here on.
+f = (1/p) sum_i a_i sigma(lambda_i + b_i) and f* = (1/k) sum_r a*_r sigma*(lambda*_r) from here on. Numbers become arrays
+by `jax.device_put`, because `jnp.asarray` compiles a little program for every shape that it meets.
 """
 
 from abc import abstractmethod
@@ -10,6 +11,7 @@ from math import sqrt
 from typing import ClassVar, TypedDict
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -66,7 +68,7 @@ class OnePassModel(Model):
     @property
     def fluctuation(self) -> float:
         """sqrt(gamma/(p d batch)): how far SGD strays in a time of order one (docs/theory/committee.md, section 4)."""
-        return sqrt(float(self.time_step) / self.batch)
+        return sqrt(float(self.gamma) / (self.width * float(self.dimension)) / self.batch)
 
     @property
     def beta_eff(self) -> Float[Array, ""]:
@@ -157,15 +159,15 @@ def model(problem: OnePassProblem) -> TeacherModel | TwoGaussiansModel | Hypercu
     rule, data = _rule(problem), problem.data
     if isinstance(data, TwoGaussians):
         return TwoGaussiansModel(
-            **rule, size=problem.dimension, signal=problem.signal, Delta=jnp.asarray(data.contrast)
+            **rule, size=problem.dimension, signal=problem.signal, Delta=jax.device_put(data.contrast)
         )
     if isinstance(data, Hypercube):
         supports = tuple(tuple(data.coordinates.index(i) for i in support) for support in data.supports)
-        target = FourierSum(len(data.coordinates), supports, jnp.asarray(data.weights))
+        target = FourierSum(len(data.coordinates), supports, jax.device_put(np.array(data.weights)))
         return HypercubeModel(
-            **rule, coordinates=tuple(i - 1 for i in data.coordinates), target=target, Delta=jnp.asarray(data.noise)
+            **rule, coordinates=tuple(i - 1 for i in data.coordinates), target=target, Delta=jax.device_put(data.noise)
         )
-    return TeacherModel(**rule, target=_target(problem, data), Delta=jnp.asarray(data.noise))
+    return TeacherModel(**rule, target=_target(problem, data), Delta=jax.device_put(data.noise))
 
 
 def teacher_model(problem: OnePassProblem) -> TeacherModel:
@@ -195,12 +197,12 @@ def _rule(problem: OnePassProblem) -> _Rule:
         stiffness=_stiffness(eta_a) if "second-layer" in network.trained else 0,
         activation=_learning(activation(network.activation)),
         schedule=schedule(training.schedule),
-        dimension=jnp.asarray(float(problem.dimension)),
-        gamma=jnp.asarray(training.learning_rate),
-        eta_a=jnp.asarray(eta_a),
-        omega=jnp.asarray(training.weight_decay),
-        omega_a=jnp.asarray(decay_a),
-        temperature=jnp.asarray(1 / beta if beta is not None else 0.0),
+        dimension=jax.device_put(float(problem.dimension)),
+        gamma=jax.device_put(training.learning_rate),
+        eta_a=jax.device_put(eta_a),
+        omega=jax.device_put(training.weight_decay),
+        omega_a=jax.device_put(decay_a),
+        temperature=jax.device_put(1 / beta if beta is not None else 0.0),
     )
 
 
@@ -231,14 +233,14 @@ def second_layer(problem: OnePassProblem) -> Float[Array, " p"]:
             a = (2 * np.arange(network.width) + 1) / network.width - 1
         case given:
             a = np.broadcast_to(np.asarray(given, dtype=float), (network.width,))
-    return jnp.asarray(a * network.width * prefactor(network.scaling, network.width))
+    return jax.device_put(a * network.width * prefactor(network.scaling, network.width))
 
 
 def _target(problem: OnePassProblem, data: Teacher | MultiIndex) -> Target:
-    P = jnp.asarray(problem.teacher_overlap)
+    P = jax.device_put(problem.teacher_overlap)
     if isinstance(data, MultiIndex):
         terms, coefficients = data.expansion
-        return HermiteLink(terms, jnp.asarray(coefficients), P)
+        return HermiteLink(terms, jax.device_put(np.array(coefficients)), P)
     stretch = data.units * prefactor(data.scaling, data.units)
     a_star = np.broadcast_to(np.asarray(data.second_layer, dtype=float), (data.units,)) * stretch
-    return Committee(activation(data.activation), jnp.asarray(a_star), P)
+    return Committee(activation(data.activation), jax.device_put(a_star), P)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from dimfree.compiled import program, quick_program
+from dimfree.compiled import brief_program, program
 from dimfree.errors import ProblemError
 from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.gaussian.particles import MOST_PAIRS, Particles
@@ -67,8 +67,8 @@ def why_no_start(problem: OnePassProblem, needs: frozenset[str]) -> str | None:
 
 def draw_start(problem: OnePassProblem, key: Key[Array, ""], *, vectors: bool) -> Start:
     """A start of the problem. With `vectors` the overlaps are those measured on the weights that were drawn."""
-    bias = jnp.asarray(np.full(problem.network.width, problem.network.bias_start))
-    scale = jnp.asarray(problem.start.scale) if isinstance(problem.start, GaussianStart) else None
+    bias = jax.device_put(np.full(problem.network.width, problem.network.bias_start))
+    scale = jax.device_put(problem.start.scale) if isinstance(problem.start, GaussianStart) else None
     alike = problem.network.alike
     if not problem.data.units:  # no overlaps with a teacher
         measured, weights = _measured(problem, _weights(problem, key))
@@ -93,7 +93,9 @@ def typical_overlaps(problem: OnePassProblem) -> Overlaps | None:
         case OverlapStart():
             return _given(problem, start)
         case GaussianStart() | SphereStart():
-            return Overlaps(jnp.asarray(start.scale**2 * np.eye(p)), jnp.zeros((p, k)), second_layer(problem))
+            return Overlaps(
+                jax.device_put(start.scale**2 * np.eye(p)), jax.device_put(np.zeros((p, k))), second_layer(problem)
+            )
         case WeightsStart():
             return None
 
@@ -109,8 +111,8 @@ def _weights(problem: OnePassProblem, key: Key[Array, ""]) -> Float[Array, "n d"
 
 
 def _given(problem: OnePassProblem, start: OverlapStart) -> Overlaps:
-    M = jnp.asarray(start.M, dtype=float).reshape(problem.network.width, problem.data.units)
-    return Overlaps(jnp.asarray(start.Q), M, second_layer(problem))
+    M = np.reshape(np.asarray(start.M, dtype=float), (problem.network.width, problem.data.units))
+    return Overlaps(jax.device_put(np.asarray(start.Q)), jax.device_put(M), second_layer(problem))
 
 
 def embed(overlaps: Overlaps, problem: OnePassProblem) -> Float[Array, "n d"]:
@@ -122,7 +124,7 @@ def embed(overlaps: Overlaps, problem: OnePassProblem) -> Float[Array, "n d"]:
 
 def _drawn(problem: OnePassProblem, start: GaussianStart | SphereStart, key: Key[Array, ""]) -> Float[Array, "n d"]:
     p, k, d, sphere = problem.network.width, problem.data.units, problem.dimension, isinstance(start, SphereStart)
-    return _draw(key, jnp.asarray(problem.teacher_overlap), jnp.asarray(start.scale), (p, k, d), sphere)
+    return _draw(key, jax.device_put(problem.teacher_overlap), jax.device_put(start.scale), (p, k, d), sphere)
 
 
 @program
@@ -169,12 +171,12 @@ def _measured(
     return Overlaps(Q, M, a), weights
 
 
-@quick_program
+@brief_program
 def _squares(W: Float[Array, "p d"]) -> Float[Array, " p"]:
     return jnp.sum(W**2, axis=1) / W.shape[1]
 
 
-@quick_program
+@brief_program
 def _products(weights: Float[Array, "n d"], p: int) -> tuple[Float[Array, "p p"], Float[Array, "p k"]]:
     W, W_star, d = weights[:p], weights[p:], weights.shape[1]
     return W @ W.T / d, W @ W_star.T / d

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.compiled import quick_program
+from dimfree.compiled import brief_program
 from dimfree.description import Times, Values
 from dimfree.gaussian.increments import Rule, lengthening, rule, spreads
 from dimfree.gaussian.moments import second_moment
@@ -44,7 +44,7 @@ def unresolved(model: TeacherModel, seen: Mapping[str, Values], rtol: float) -> 
 
 def overstatement(model: TeacherModel, state: Overlaps, rate: float = 1.0) -> float:
     """The factor by which the leading order in 1/d overstates the spread of M or of norms that one step adds; the worse one."""
-    ratios = np.asarray(_ratios(model, jnp.asarray(rate), state, rule(model, _POINTS)))
+    ratios = np.asarray(_ratios(model, jax.device_put(rate), state, rule(model, _POINTS)))
     known = ratios[np.isfinite(ratios) & (ratios > 0)]  # weights that do not move have no spread
     return float(known[np.argmax(np.abs(np.log(known)))]) if known.size else 1.0
 
@@ -60,9 +60,8 @@ def refused_spread(model: TeacherModel, state: Overlaps) -> str | None:
 def misstated_spread(model: TeacherModel, seen: Mapping[str, Values], times: Times) -> Iterator[str]:
     """The worst of a few mean states along the run, if it is worth a word."""
     chosen = np.unique(np.linspace(0, len(times) - 1, _LOOKS).round().astype(int))
-    factors = [
-        overstatement(model, _mean(seen, i), float(model.schedule(jnp.asarray(times[i])))) for i in chosen.tolist()
-    ]
+    rates = np.asarray(_rates(model, jax.device_put(times[chosen]))).tolist()
+    factors = [overstatement(model, _mean(seen, i), rate) for i, rate in zip(chosen.tolist(), rates, strict=True)]
     worst = int(np.argmax(np.abs(np.log(factors))))
     if abs(np.log(factors[worst])) > np.log(SLIGHTLY):
         yield _told(factors[worst], f"at t = {times[chosen[worst]]:.3g}")
@@ -72,8 +71,8 @@ def exposure(model: TeacherModel, seen: Mapping[str, Values], times: Times) -> f
     """How much of the logarithm of the risk the next order in 1/d could move until the end if nothing relaxed."""
     if len(times) < 2:
         return 0.0
-    states = [jnp.asarray(seen[name][:, 0]) for name in ("Q", "M", "a")]
-    rates = _lengthenings(model, jnp.asarray(times), Overlaps(*states), rule(model, _POINTS))
+    states = Overlaps(*jax.device_put([seen[name][:, 0] for name in ("Q", "M", "a")]))
+    rates = _lengthenings(model, jax.device_put(times), states, rule(model, _POINTS))
     return float(np.trapezoid(np.asarray(rates) / np.maximum(seen["risk"][:, 0], np.finfo(float).tiny), times))
 
 
@@ -105,19 +104,24 @@ def _told(factor: float, when: str) -> str:
 
 
 def _mean(seen: Mapping[str, Values], time: int) -> Overlaps:
-    return Overlaps(*(jnp.asarray(seen[name][time].mean(axis=0)) for name in ("Q", "M", "a")))
+    return Overlaps(*jax.device_put([seen[name][time].mean(axis=0) for name in ("Q", "M", "a")]))
 
 
-_second_moment = quick_program(second_moment)
+_second_moment = brief_program(second_moment)
 
 
-@quick_program
+@brief_program
+def _rates(model: TeacherModel, times: Float[Array, " t"]) -> Float[Array, " t"]:
+    return model.schedule(times)
+
+
+@brief_program
 def _ratios(model: TeacherModel, rate: Float[Array, ""], state: Overlaps, nodes: Rule) -> Float[Array, " part"]:
     found = spreads(model, rate, state, nodes)
     return jnp.sqrt(found.leading / found.exact)
 
 
-@quick_program
+@brief_program
 def _lengthenings(model: TeacherModel, times: Float[Array, " t"], states: Overlaps, nodes: Rule) -> Float[Array, " t"]:
     found: Array = jax.lax.map(lambda at: lengthening(model, model.schedule(at[0]), at[1], nodes), (times, states))
     return found

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.compiled import quick_program
+from dimfree.compiled import brief_program
 from dimfree.description import Times, Values
 from dimfree.functions.activation import Activation, General
 from dimfree.functions.target import Committee
@@ -27,7 +27,7 @@ def inexact_kernels(model: TeacherModel, variances: Values, times: Times) -> Ite
         return
     largest = np.max(variances.reshape(len(times), -1), axis=1)
     worst = int(np.argmax(largest))
-    error = float(_kernel_error(smooth, jnp.asarray(max(largest[worst], float(jnp.max(model.target.P))))))
+    error = float(_kernel_error(smooth, jax.device_put(max(largest[worst], np.max(np.asarray(model.target.P))))))
     if error > _KERNELS:
         yield (
             f"the kernels of {smooth[0].name} are wrong by about {error:.1g} of their size at t = {times[worst]:.3g}, where the "
@@ -41,7 +41,7 @@ def inexact_variance(model: TeacherModel, seen: Mapping[str, Values], times: Tim
         return
     norms = np.max(np.diagonal(seen["Q"][:, 0], axis1=-2, axis2=-1), axis=-1)
     chosen = np.array([0, int(np.argmax(norms)), len(times) - 1])
-    states = Overlaps(*(jnp.asarray(seen[name][chosen, 0]) for name in ("Q", "M", "a")))
+    states = Overlaps(*jax.device_put([seen[name][chosen, 0] for name in ("Q", "M", "a")]))
     errors = np.asarray(_variance_errors(model, states))
     worst, by_quadrature = int(np.argmax(errors)), variance_method(model) == "smooth"
     if errors[worst] > (_QUADRATURE if by_quadrature else _SAMPLED):
@@ -60,13 +60,13 @@ def _without_closed_forms(model: TeacherModel) -> tuple[Activation, ...]:
     return tuple(dict.fromkeys(f for f in both if isinstance(f, General)))
 
 
-@quick_program
+@brief_program
 def _kernel_error(functions: tuple[Activation, ...], largest: Float[Array, ""]) -> Float[Array, ""]:
     """Of units of the largest variance with themselves."""
     return jnp.max(jnp.stack([two_point_error(f, f, largest, largest, largest) for f in functions]))
 
 
-@quick_program
+@brief_program
 def _variance_errors(model: TeacherModel, states: Overlaps) -> Float[Array, " t"]:
     found: Array = jax.lax.map(lambda state: variance_error(model, state), states)
     return found

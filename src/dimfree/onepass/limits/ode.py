@@ -156,8 +156,9 @@ def _corrected(problem: Problem, model: TeacherModel, seen: Mapping[str, Values]
     times = problem.times
     if model.spherical or exposure(model, seen, times) <= np.log(APART):
         return
-    start = Start(Overlaps(*(jnp.asarray(seen[name][0, 0]) for name in ("Q", "M", "a"))), None, jnp.zeros(model.width))
-    found = _next_order(model, start, jnp.asarray(times))
+    first = Overlaps(*jax.device_put([seen[name][0, 0] for name in ("Q", "M", "a")]))
+    start = Start(first, None, jax.device_put(np.zeros(model.width)))
+    found = _next_order(model, start, jax.device_put(times))
     yield from risk_apart(problem.dimension, seen["risk"][:, 0], np.asarray(found["risk"])[:, 0], times)
 
 
@@ -173,4 +174,4 @@ class GradientFlow(OverlapEquations):
 
     def twin(self, model: TeacherModel) -> tuple[HighDimensional, TeacherModel]:
         """The full equations, in which the learning rate is the weight of the variance and nothing else."""
-        return HighDimensional(self.rtol, self.atol), eqx.tree_at(lambda m: m.gamma, model, jnp.zeros_like(model.gamma))
+        return HighDimensional(self.rtol, self.atol), eqx.tree_at(lambda m: m.gamma, model, jax.device_put(0.0))

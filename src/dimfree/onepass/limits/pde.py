@@ -88,7 +88,7 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
         """Four evaluations a step, and one at every saved time."""
         assert isinstance(problem, OnePassProblem)
         count = self._count(problem, model)
-        passed = float(model.schedule.elapsed(jnp.asarray(problem.run.until)))
+        passed = float(model.schedule.elapsed(jax.device_put(problem.run.until)))
         steps = passed / self._longest(model) + len(problem.times)
         calls = (1 if model.noisy else 4) * steps + len(problem.times)
         return Cost(5.0 + calls * form_of(model).seconds(model, count), steps, 8.0 * 8 * count * len(problem.times))

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from dimfree.compiled import brief_program
 from dimfree.description import Cost, Observed, Values
 from dimfree.gaussian.closure import (
     ClosureTerms,
@@ -56,9 +57,9 @@ class WideNetwork(Equations[Particles]):
     def seconds(self, model: TeacherModel) -> float:
         """What one evaluation of the right-hand side costs."""
 
-    def cut_off(self, model: TeacherModel, state: Particles) -> Float[Array, ""]:
+    def cut_off(self, model: TeacherModel, state: Particles) -> float:
         """The size of the terms that the right-hand side leaves out."""
-        return jnp.zeros(())
+        return 0.0
 
     @abstractmethod
     def angles(self, model: TeacherModel, count: int) -> Float[Array, " count"]:
@@ -117,7 +118,7 @@ class WideNetwork(Equations[Particles]):
         failure = super().failure(model, state)
         if failure:
             return failure
-        left_out = float(self.cut_off(model, state.state))
+        left_out = self.cut_off(model, state.state)
         if left_out <= _CUT_OFF:
             return None
         return (
@@ -197,21 +198,24 @@ class Dimensionless(WideNetwork):
             return 1e-4 + 2e-8 * m.width * (300 + series_size(m.activation, m.units) / 10)  # a short series, mostly
         return 3e-5 + m.width**2 * two_point_seconds(m.activation)
 
-    def cut_off(self, model: TeacherModel, state: Particles) -> Float[Array, ""]:
+    def cut_off(self, model: TeacherModel, state: Particles) -> float:
         """What the series leaves out."""
-        return truncation(model, state) if self._is_linear(model) else jnp.zeros(())
+        return float(_truncation(model, state)) if self._is_linear(model) else 0.0
 
     def twin(self, model: TeacherModel) -> tuple[WideNetwork, TeacherModel]:
         """The mean-field limit at infinite dimension, while its angles, all of them right, cost nothing."""
         if model.width > _NARROW or self._is_linear(model):
             return self, model
-        infinite = eqx.tree_at(lambda m: m.dimension, model, jnp.full_like(model.dimension, _INFINITE))
+        infinite = eqx.tree_at(lambda m: m.dimension, model, jax.device_put(_INFINITE))
         return MeanField(self.rtol, self.atol, self.self_term), infinite
 
     def _is_linear(self, model: TeacherModel) -> bool:
         m = model
         implicit = implicit_steps(model, m.width * (m.units + 2))
         return uses_series(m.activation, m.units, m.width) and not implicit
+
+
+_truncation = brief_program(truncation)
 
 
 class Density(NamedTuple):
