@@ -134,8 +134,9 @@ class Spectral(Answer[OnePassProblem]):
                     "measured": (("samples", "seed"), one.measured),
                     "threshold": one.threshold,
                     "half": one.half,
+                    "curve": ("finely", one.curve[1]),
                 },
-                {"samples": self.samples},
+                {"samples": self.samples, "finely": one.curve[0]},
             )
             for one in self.outcomes
         }
