@@ -33,7 +33,7 @@ def made_up(slopes=(1.0, 2.0, 3.0), off=0.0, generative=(2, 1, 2), sgd=(20.0, 7e
             },
             {"samples": SAMPLES, "finely": SAMPLES},
         )
-        columns = {name: ("dimension", d**2) for name in ("mean", "error", "predicted", "learning_rate")}
+        columns = dict.fromkeys(("mean", "error", "predicted", "learning_rate"), ("dimension", d**2))
         tree |= {
             f"case-{n}/exponents": xr.Dataset({"generative_exponent": exponent, "sgd_samples": samples}),
             f"case-{n}/spectral": one,
