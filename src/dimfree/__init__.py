@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from dimfree.questions.exit_times.answer import exit_times
     from dimfree.questions.laziness.answer import laziness
     from dimfree.questions.regimes.answer import regime
+    from dimfree.questions.spectral.answer import spectral
     from dimfree.questions.temperature.answer import temperature
     from dimfree.registry import descriptions, settings
     from dimfree.results.landmarks import Plateau, crossing_times, plateau
@@ -207,6 +208,7 @@ _HOMES = {
     "dimfree.questions.exit_times.answer": ("exit_times",),
     "dimfree.questions.laziness.answer": ("laziness",),
     "dimfree.questions.regimes.answer": ("regime",),
+    "dimfree.questions.spectral.answer": ("spectral",),
     "dimfree.questions.temperature.answer": ("temperature",),
     "dimfree.registry": (
         "descriptions",

@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import dimfree as df
-from dimfree.gallery.information_exponent import InformationExponent, Sizes, _dataset
+from dimfree.gallery.information_exponent import InformationExponent, Sizes, escape_dataset
 from dimfree.gallery.noise_matters import NoiseMatters
 from dimfree.gallery.width_matters import WidthMatters
 from dimfree.questions.escape.scaling import Point, Scaling
@@ -44,7 +44,9 @@ def made_up(powers, logarithm=True):
         plan = tuple(
             Point(int(x), x ** (-max(n - 2, 0) / 2), t, 1.0, 1.0) for x, t in zip(d, predicted.tolist(), strict=True)
         )
-        tree[f"exponent-{n}"] = _dataset(Scaling(df.Problem(), n, plan, law(d)[:, None] * np.array([[0.9, 1.0, 1.1]])))
+        tree[f"exponent-{n}"] = escape_dataset(
+            Scaling(df.Problem(), n, plan, law(d)[:, None] * np.array([[0.9, 1.0, 1.1]]))
+        )
     return xr.DataTree.from_dict(tree)
 
 

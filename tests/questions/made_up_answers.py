@@ -13,6 +13,8 @@ from dimfree.questions.escape.answer import SampleComplexity
 from dimfree.questions.escape.scaling import Point, Scaling
 from dimfree.questions.exit_times.answer import Account, Exits
 from dimfree.questions.laziness.answer import QUANTITIES, Laziness
+from dimfree.questions.spectral.answer import Outcome, Spectral
+from dimfree.questions.spectral.descent import Descent
 from dimfree.questions.temperature.answer import Account as Curve
 from dimfree.questions.temperature.answer import Temperature
 
@@ -34,9 +36,9 @@ LEMMAS = Lemmas(
 ANSWERS: list[Answer] = [
     df.regime(PROBLEM),
     df.regime(PROBLEM.replace(**{"training.learning_rate": 1e3})),
-    SampleComplexity(PROBLEM, 1, 1, 2, None, "d log d", None),
+    SampleComplexity(PROBLEM, 1, None, 1, 2, None, "d log d", None),
     SampleComplexity(
-        PROBLEM.replace(**{"data.kind": "multi-index", "data.link": "parity-3"}), 3, 3, 3, 0.1, "d^2", np.inf
+        PROBLEM.replace(**{"data.kind": "multi-index", "data.link": "parity-3"}), 3, None, 3, 3, 0.1, "d^2", np.inf
     ),
     Scaling(
         PROBLEM,
@@ -75,4 +77,16 @@ ANSWERS: list[Answer] = [
         {name: RNG.uniform(1, 2, (2, 2)) for name in QUANTITIES},
         ((LEMMAS, LEMMAS), (LEMMAS, LEMMAS)),
     ),
+    Spectral(
+        PROBLEM,
+        3,
+        1,
+        np.array([0.5, 2.0]),
+        (
+            Outcome("linear filter", 0.0, 1.5, np.array([0.2, 0.6]), RNG.uniform(size=(2, 3)), np.ones((2, 4))),
+            Outcome("given", np.inf, np.inf, np.zeros(2), RNG.uniform(size=(2, 3)), np.ones((2, 4))),
+        ),
+        Descent(3, 0.1, np.inf),
+    ),
+    Spectral(PROBLEM, 4, 4, np.array([0.5]), (), "the activation [jumps] somewhere."),
 ]

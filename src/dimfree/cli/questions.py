@@ -31,10 +31,11 @@ def _register(question: "Question[Problem]") -> None:
         allow_code: bool,
         **options: object,
     ) -> None:
-        problem = Given(file, change, seed, allow_code).problem(question.example)
+        given = Given(file, change, seed, allow_code)
+        problem = given.problem(question.example)
         prepare(out)
         with progress(quiet or as_json) as watch:
-            answer = question.ask(problem, watch, **options)
+            answer = question.ask(problem, watch, **given.functions(options))
         files = {}
         if out:
             with together():

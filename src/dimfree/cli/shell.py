@@ -37,6 +37,18 @@ class Given(NamedTuple):
         changes |= {key: value for key, value in numbers.items() if value is not None}
         return with_code(with_overrides(base, changes), self.allow_code, [_here()]) if changes else base
 
+    def functions(self, options: dict[str, object]) -> dict[str, object]:
+        """Options with the functions in place of the paths that name them."""
+        from dimfree.problem.activation import PATH
+        from dimfree.problem.code import allowed_function
+
+        return {
+            name: allowed_function(name, value, self.allow_code, [_here()])
+            if isinstance(value, str) and PATH.fullmatch(value)
+            else value
+            for name, value in options.items()
+        }
+
 
 def _here() -> Path:
     try:

@@ -16,7 +16,7 @@ _REACH = 20.0  # preactivations beyond this have no weight
 _STEPS = (1 / 3, 1 / 4, 1 / 5, 1 / 6, 1 / 8, 1 / 12, 1 / 16, 1 / 32)
 _SUSPECTS, _WINDOWS = 256, 64
 _FASTEST = 50.0  # largest ratio of slope and size that quadrature resolves
-_Vector = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+_Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 _OnVectors = Callable[[_Vector], _Vector]
 
 
@@ -33,13 +33,13 @@ def understand(function: Callable[..., jax.Array], name: str) -> Activation:
     f = _derivatives(function)
     _check(f, name)
     _check_growth(f, name)
-    jumps = _jumps(f.value)
-    if jumps:
-        raise ProblemError(f"the activation {name} jumps at x = {jumps[0]:.4g}; it must be continuous.")
+    torn = jumps(f.value)
+    if torn:
+        raise ProblemError(f"the activation {name} jumps at x = {torn[0]:.4g}; it must be continuous.")
     everywhere = f.value(np.linspace(-_REACH, _REACH, 401))
     if np.ptp(everywhere) == 0:
         return Polynomial((float(everywhere[0]),), name=name)
-    kinks = _distinct([*_jumps(f.slope), *_jumps(f.curvature), *_jumps(f.third)])
+    kinks = _distinct([*jumps(f.slope), *jumps(f.curvature), *jumps(f.third)])
     linear = _as_piecewise_linear(f, kinks, name)
     return linear or General(function=function, kinks=kinks, step=_trapezoid_step(f, name), name=name)
 
@@ -105,7 +105,7 @@ def _first_line(failure: Exception) -> str:
     return (str(failure).splitlines() or ["without a message"])[0][:200]
 
 
-def _jumps(f: _OnVectors) -> list[float]:
+def jumps(f: _OnVectors) -> list[float]:
     """Where f jumps: intervals across which its difference does not shrink when they do."""
     grid = np.linspace(-_REACH, _REACH, 8193) + 1.234e-4  # off the round numbers, where kinks like to be
     values = f(grid)

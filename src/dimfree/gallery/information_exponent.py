@@ -51,7 +51,9 @@ class InformationExponent(Entry[xr.DataTree]):
         found = {}
         for n, (problem, dimensions, replicas, start) in self._cases(full).items():
             told = partial(_tell, watch, n - 1)
-            found[f"exponent-{n}"] = _dataset(escape_scaling(problem, dimensions, replicas, _THRESHOLD, start, told))
+            found[f"exponent-{n}"] = escape_dataset(
+                escape_scaling(problem, dimensions, replicas, _THRESHOLD, start, told)
+            )
         return xr.DataTree.from_dict(found)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
@@ -123,7 +125,8 @@ def _problem(link: str, rate: float) -> OnePassProblem:
     )
 
 
-def _dataset(scaling: Scaling) -> xr.Dataset:
+def escape_dataset(scaling: Scaling) -> xr.Dataset:
+    """What is drawn of an escape: means, errors and predictions over the dimension."""
     rates, predicted = (
         np.array([getattr(point, name) for point in scaling.plan]) for name in ("learning_rate", "predicted")
     )

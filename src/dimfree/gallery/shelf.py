@@ -39,6 +39,7 @@ _ENTRIES = {
     "not-a-staircase": "dimfree.gallery.not_a_staircase:NotAStaircase",
     "time-scales": "dimfree.gallery.time_scales:TimeScales",
     "quartic": "dimfree.gallery.quartic:Quartic",
+    "spectral-vs-sgd": "dimfree.gallery.spectral_vs_sgd:SpectralVersusSGD",
 }
 
 

@@ -56,7 +56,7 @@ def information_exponent(link: Link, activation: Link | None = None, tolerance: 
 
 def _expand(link: Link, count: int) -> tuple[Vector, float]:
     """Normalised coefficients, and the norm of the link."""
-    f = _on_points(link if callable(link) else activation(link))
+    f = on_points(link if callable(link) else activation(link))
     scale = _rough_norm(f)
     if scale == 0:
         return np.zeros(count), 0.0
@@ -87,8 +87,8 @@ def _rough_norm(f: Callable[[Vector], Vector]) -> float:
     return sqrt(np.average(values**2, weights=np.exp(-0.5 * grid**2)))
 
 
-def _on_points(function: Callable[..., Array]) -> Callable[[Vector], Vector]:
-    """The function on NumPy vectors, each number on its own."""
+def on_points(function: Callable[..., Array], name: str = "link") -> Callable[[Vector], Vector]:
+    """The function on NumPy vectors, each number on its own; `name` is how errors call it."""
     each = jax.jit(jax.vmap(function))
 
     def on_points(x: Vector) -> Vector:
@@ -96,11 +96,11 @@ def _on_points(function: Callable[..., Array]) -> Callable[[Vector], Vector]:
             values = np.asarray(each(jnp.asarray(x)), dtype=float)
         except Exception as failure:
             raise ProblemError(
-                f"the link does not run on a jax array ({type(failure).__name__}); write it with jax.numpy functions."
+                f"the {name} does not run on a jax array ({type(failure).__name__}); write it with jax.numpy functions."
             ) from None
         if values.shape != x.shape:
             raise ProblemError(
-                f"the link makes an array of shape {values.shape[1:]} from one number; it must make one number."
+                f"the {name} makes an array of shape {values.shape[1:]} from one number; it must make one number."
             )
         return values
 

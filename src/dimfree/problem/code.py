@@ -36,16 +36,18 @@ def function_at(path: str, folders: Sequence[Path] = ()) -> Callable[..., Any]:
 
 def with_code(problem: "Problem", allowed: bool, folders: Sequence[Path] = ()) -> "Problem":
     """The problem with all functions that it names in place of their paths; an error when there are any and none is allowed."""
-    named = dict(_paths(problem, ""))
-    if not named:
-        return problem
+    named = {key: allowed_function(key, path, allowed, folders) for key, path in _paths(problem, "")}
+    return problem.replace(**named) if named else problem
+
+
+def allowed_function(key: str, path: str, allowed: bool, folders: Sequence[Path] = ()) -> Callable[..., Any]:
+    """The function that a key names by its path; an error when code is not allowed."""
     if not allowed:
-        key, path = next(iter(named.items()))
         raise ProblemError(
             f"{key} = {path!r} names code, which a problem file may run only where you allow it; "
             "add --allow-code, or in Python df.load(file, allow_code=True), if you trust it."
         )
-    return problem.replace(**{key: function_at(path, folders) for key, path in named.items()})
+    return function_at(path, folders)
 
 
 def _paths(section: Section, prefix: str) -> Iterator[tuple[str, str]]:

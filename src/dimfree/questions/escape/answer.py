@@ -1,4 +1,4 @@
-"""What it takes to find a target: exponent, leap, largest rate, samples (docs/theory/committee.md, section 7)."""
+"""What it takes to find a target: exponents, leap, largest rate, samples (docs/theory/committee.md, section 7)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,12 +11,13 @@ import xarray as xr
 
 from dimfree.errors import ProblemError
 from dimfree.functions.leap import coordinate_leap, subspace_leap
+from dimfree.gaussian.labels import generative_exponent
 from dimfree.gaussian.links import hermite_coefficients
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import MultiIndex, Teacher
 from dimfree.problem import Problem
 from dimfree.questions.answer import Answer
-from dimfree.questions.escape.link import shared_exponent
+from dimfree.questions.escape.link import link_of, shared_exponent
 from dimfree.questions.escape.question import QUESTION
 from dimfree.questions.escape.single import admissible_rate, is_single, predicted_time
 from dimfree.questions.exit_times.event import check_threshold
@@ -33,6 +34,7 @@ class SampleComplexity(Answer[OnePassProblem]):
     """What it takes to find the directions of a target."""
 
     exponent: int  # information exponent: lowest degree that target and activation share
+    generative: int | None  # generative exponent: that of the best function of the labels; None for several directions
     leap: int
     subspace_leap: int
     admissible_rate: float | None  # the largest at which m = d^(-1/2) grows; None beyond width 1 on the sphere
@@ -42,6 +44,8 @@ class SampleComplexity(Answer[OnePassProblem]):
     def said(self) -> Iterator[str]:
         """One line per number."""
         yield f"information exponent   {self.exponent}"
+        if self.generative is not None:
+            yield f"generative exponent    {self.generative}"
         yield f"leap                   {self.leap} by coordinates, {self.subspace_leap} by subspaces"
         yield f"samples                {self.order}"
         if self.admissible_rate is not None:
@@ -53,6 +57,7 @@ class SampleComplexity(Answer[OnePassProblem]):
         """The numbers; a prediction that is infinite is none."""
         return {
             "exponent": self.exponent,
+            "generative_exponent": self.generative,
             "leap": self.leap,
             "subspace_leap": self.subspace_leap,
             "admissible_rate": self.admissible_rate,
@@ -64,6 +69,7 @@ class SampleComplexity(Answer[OnePassProblem]):
         """The same as variables; what is not predicted is not a number."""
         numbers = {
             "exponent": self.exponent,
+            "generative_exponent": nan if self.generative is None else self.generative,
             "leap": self.leap,
             "subspace_leap": self.subspace_leap,
             "admissible_rate": nan if self.admissible_rate is None else self.admissible_rate,
@@ -79,7 +85,7 @@ class SampleComplexity(Answer[OnePassProblem]):
 
 
 def sample_complexity(problem: Problem | str | Path | None = None, threshold: float = 0.5) -> SampleComplexity:
-    """Exponent, leaps, admissible rate and predicted samples of a target at this dimension.
+    """Exponents, leaps, admissible rate and predicted samples of a target at this dimension.
 
     Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `threshold`, the part of the risk
     that must be lost for a direction to count as found.
@@ -94,6 +100,7 @@ def sample_complexity(problem: Problem | str | Path | None = None, threshold: fl
     return SampleComplexity(
         chosen,
         shared_exponent(chosen) if chosen.data.units == 1 else min(sum(term) for term in terms if sum(term)),
+        generative_exponent(link_of(chosen)) if chosen.data.units == 1 else None,
         coordinate_leap(terms, coefficients).leap,
         directions.leap,
         admissible_rate(chosen) if single else None,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dimfree.functions import activation
+from dimfree.functions import Activation, Polynomial, activation
 from dimfree.gaussian.links import information_exponent
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import MultiIndex, Teacher
@@ -24,3 +24,15 @@ def link_of(problem: OnePassProblem) -> Written:
     for (degree,), weight in zip(terms, coefficients, strict=True):
         weights[degree] += weight
     return Hermite(hermite=tuple(weights.tolist()))
+
+
+def label_of(problem: OnePassProblem) -> Written | Activation:
+    """The noiseless label as a function of a standard Gaussian: the link, with weight and norm of the teacher's unit."""
+    data = problem.data
+    if not isinstance(data, Teacher) or (data.second_layer in (1.0, (1.0,)) and problem.teacher_overlap[0, 0] == 1):
+        return link_of(problem)
+    (weight,), norm = np.atleast_1d(np.asarray(data.second_layer, dtype=float)), problem.teacher_overlap[0, 0] ** 0.5
+    link = activation(data.activation)
+    if isinstance(link, Polynomial):
+        return Polynomial(tuple(float(weight * c * norm**j) for j, c in enumerate(link.coefficients)), name=link.name)
+    return lambda z: weight * link(norm * z)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 QUESTION: "Question[OnePassProblem]" = Question(
     name="complexity",
-    help="Say how many samples SGD needs to find the target: information exponent, leap, admissible rate.",
+    help="Say how many samples SGD needs to find the target: information and generative exponent, leap, rate.",
     asked="sample complexities",
     about="fresh samples of a teacher",
     problem="dimfree.onepass.problem:OnePassProblem",

@@ -1,0 +1,1 @@
+"""What would a spectral estimator do with the samples of SGD?"""
