@@ -93,10 +93,10 @@ def test_covariance_of_one_step_of_the_chain(name):
     p = BASE.replace(**CASES[name])
     model, state = df.model(p), overlaps([[1.0, 0.3], [0.3, 0.8]], [[0.5], [-0.2]], a=0.9)
     chain = df.OverlapChain()
-    begun = chain.begin(model, df.Start(state, None), 20_000, jax.random.key(3))
+    begun = chain.begin(model, df.Start(state, None, jnp.zeros(2)), 20_000, jax.random.key(3))
     _, after = jax.jit(chain.advance)(model, begun, model.time_step[None])
-    packed = jax.vmap(lambda one: pack(model, one))
-    steps = np.asarray(packed(jax.tree.map(lambda x: x[0], after)) - pack(model, state)) / p.time_step
+    packed = jax.vmap(lambda Q, M, a: pack(model, df.Overlaps(Q, M, a)))
+    steps = np.asarray(packed(*(after[letter][0] for letter in ("Q", "M", "a"))) - pack(model, state)) / p.time_step
     Sigma = np.asarray(increments(model, ONE, state, rule(model)).covariance)
     assert np.abs(z_scores(steps, Sigma)).max() < 4.5
     for wrong in (Sigma / 2, Sigma * p.training.batch if p.training.batch > 1 else 1.3 * Sigma):

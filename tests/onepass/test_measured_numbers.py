@@ -107,9 +107,14 @@ def test_nonmonotone_neurons_live_or_die():
     error = np.std(alive, axis=0, ddof=1) / np.sqrt(3)
     assert abs(true - 0.0734) < 3 * np.hypot(error[0], 0.0008)
     assert abs(averaged - 0.0575) < 3 * error[1] + 5e-4  # it is within 1e-4 of the minimum of the flow, 0.0576
-    _, _, dead = next(runs(NONMONO.replace(**{"start.scale": 0.1}), times, 1))
-    assert 0.033 < float(dead["r1"][1:].mean()) < 0.042
-    assert 2 * float(dead["risk"][1:].mean()) == pytest.approx(7.50, abs=0.02)
+    dead = [
+        (float(seen["r1"][1:].mean()), 2 * float(seen["risk"][1:].mean()))
+        for _, _, seen in runs(NONMONO.replace(**{"start.scale": 0.1}), times, 4)
+    ]
+    (r, level), (_, scatter) = np.mean(dead, axis=0), np.std(dead, axis=0, ddof=1)
+    assert 0.033 < r < 0.042
+    assert abs(level - 7.50) < 3 * scatter * np.sqrt(1 + 1 / 4) + 0.005  # one run, in three digits
+    assert scatter < 0.05, "long error bars must not make this true"
 
 
 @pytest.mark.slow
@@ -140,4 +145,5 @@ def test_relu_neurons_with_all_parameters():
     found = np.concatenate(off, axis=1)
     error = found.std(axis=1, ddof=1) * np.sqrt(1 + 1 / found.shape[1])
     assert (np.abs(found.mean(axis=1) - [0.017, 0.009, 0.002, 0.016]) < 3 * error).all(), found
-    assert (error < [0.006, 0.003, 0.003, 0.002]).all(), "long error bars must not make this true"
+    known = 1 + 3 / np.sqrt(2 * (found.shape[1] - 1))  # to this factor, as a standard deviation of so many runs is
+    assert (error < known * np.array([0.006, 0.003, 0.003, 0.002])).all(), "long error bars must not make this true"

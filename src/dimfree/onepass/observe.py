@@ -15,6 +15,8 @@ from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.shifted import shifted_seconds
 from dimfree.onepass.model import TeacherModel, TwoGaussiansModel
 
+_PAIRS = 1_000_000  # of neurons, whose averages are computed at once
+
 
 def overlap_risk(model: TeacherModel, state: Overlaps, bias: Float[Array, " p"] | None = None) -> Float[Array, ""]:
     """The population risk of one network, without the noise floor."""
@@ -33,13 +35,15 @@ def teacher_observables(model: TeacherModel, overlaps: Overlaps, bias: Float[Arr
     """Overlaps, second layer, offsets if there are any, and the risk, for one polynomial direction degree by degree too."""
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (overlaps, bias))
     one: Callable[[tuple[Overlaps, Array | None]], Array] = lambda now: overlap_risk(model, *now)  # noqa: E731
-    values = jax.lax.map(one, flat, batch_size=min(256, flat[0].a.shape[0]))
+    count, width = flat[0].a.shape
+    together = max(1, min(256, count, _PAIRS // width**2))
+    values = jax.lax.map(one, flat, batch_size=together)
     seen = {"risk": values.reshape(overlaps.a.shape[:2]), "Q": overlaps.Q, "M": overlaps.M, "a": overlaps.a}
     if model.offsets:
         return seen | ({"bias": bias} if bias is not None else {})
     if not has_components(model.target):
         return seen
-    parts = jax.lax.map(lambda now: overlap_components(model, now[0]), flat, batch_size=min(256, flat[0].a.shape[0]))
+    parts = jax.lax.map(lambda now: overlap_components(model, now[0]), flat, batch_size=together)
     return seen | {"components": parts.reshape(*overlaps.a.shape[:2], -1)}
 
 

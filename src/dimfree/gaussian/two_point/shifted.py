@@ -34,12 +34,12 @@ def shifted_kernel(
     s: Float[Array, "..."],
 ) -> Float[Array, "..."]:
     """The expectation for variances q_u, q_w, covariance c and shifts b, s, broadcast against each other."""
+    if isinstance(sigma, Polynomial) or isinstance(g, Polynomial):
+        return _series(sigma, g, q_u, c, q_w, b, s)  # neuron by neuron: a table of all pairs would hold their nodes
     q_u, c, q_w, b, s = jnp.broadcast_arrays(q_u, c, q_w, b, s)
     match sigma, g:
         case Erf(), Erf():
             return _erf(q_u, c, q_w, b, s)
-        case (Polynomial(), _) | (_, Polynomial()):
-            return _series(sigma, g, q_u, c, q_w, b, s)
         case PiecewiseLinear(), PiecewiseLinear():
             return piecewise_linear(hinges(sigma, b), hinges(g, s), q_u, c, q_w)[0]
         case _ if sigma.kinks or g.kinks:
