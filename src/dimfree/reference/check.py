@@ -17,6 +17,7 @@ from dimfree.reference import (
     dmft,
     hypercube,
     lazy,
+    learning_curves,
     limits,
     mean_field,
     phase_retrieval,
@@ -83,6 +84,14 @@ ADAPTERS: dict[str, Callable[[Values], Values]] = {
     "dfpde": hypercube.dfpde,
     "msp": hypercube.msp,
     "bmz": two_rates.bmz,
+    "bayes_sign": learning_curves.bayes_sign,
+    "erm_classification": learning_curves.erm_classification,
+    "max_margin": learning_curves.max_margin,
+    "optimal_lambda": learning_curves.optimal_lambda,
+    "ridge": learning_curves.ridge,
+    "rademacher": learning_curves.rademacher,
+    "rademacher_linear_finite": learning_curves.rademacher_linear_finite,
+    "hermite_kappas": learning_curves.hermite_kappas,
 }
 
 _WITH_COVARIANCE = (
@@ -106,6 +115,7 @@ WAITING: dict[str, str] = {
     "another-schema": "a file of a subject that has no adapter",
     **dict.fromkeys(_WITH_COVARIANCE, "inputs with a covariance"),
     **dict.fromkeys(_WITH_MOMENTUM, "momentum"),
+    **dict.fromkeys(("spectral", "linear_estimator_overlap"), "spectral estimators"),
 }
 
 
@@ -140,6 +150,8 @@ def _listed(content: Values) -> Iterator[tuple[str, str, Values, Values, float, 
         yield from dmft.items(content)
     elif distribution.speaks_of(content):
         yield from distribution.items(content)
+    elif learning_curves.speaks_of(content):
+        yield from learning_curves.items(content)
     else:
         yield "whole-file", "another-schema", {}, {}, 0.0, 0.0
 
