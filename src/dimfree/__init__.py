@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from dimfree.comparison.comparison import opened as open
     from dimfree.comparison.run import simulate, solve
     from dimfree.dataset.dmft.description import DMFT
+    from dimfree.dataset.ends import BayesOptimal, MaxMargin
+    from dimfree.dataset.features import Covariates, RandomFeatures, Table
     from dimfree.dataset.problem import (
         AlignedStart,
         DataSetProblem,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
         ThreeClusters,
         TwoClusters,
     )
+    from dimfree.dataset.real.fitted import Fitted
     from dimfree.dataset.real.multi_pass import MultiPassSGD
     from dimfree.dataset.static import Static
     from dimfree.description import Ask, Cost, Description, Evolution, Memory, Model, Piece, Stationary
@@ -103,6 +106,15 @@ _HOMES = {
         "solve",
     ),
     "dimfree.dataset.dmft.description": ("DMFT",),
+    "dimfree.dataset.ends": (
+        "BayesOptimal",
+        "MaxMargin",
+    ),
+    "dimfree.dataset.features": (
+        "Covariates",
+        "RandomFeatures",
+        "Table",
+    ),
     "dimfree.dataset.problem": (
         "AlignedStart",
         "DataSetProblem",
@@ -113,6 +125,7 @@ _HOMES = {
         "ThreeClusters",
         "TwoClusters",
     ),
+    "dimfree.dataset.real.fitted": ("Fitted",),
     "dimfree.dataset.real.multi_pass": ("MultiPassSGD",),
     "dimfree.dataset.static": ("Static",),
     "dimfree.description": (
