@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     )
     from dimfree.questions.bounds.fluctuations import fluctuations
     from dimfree.questions.couplings.answer import couplings
+    from dimfree.questions.curves.answer import curve
     from dimfree.questions.escape.answer import sample_complexity
     from dimfree.questions.exit_times.answer import exit_times
     from dimfree.questions.laziness.answer import laziness
@@ -216,6 +217,7 @@ _HOMES = {
     ),
     "dimfree.questions.bounds.fluctuations": ("fluctuations",),
     "dimfree.questions.couplings.answer": ("couplings",),
+    "dimfree.questions.curves.answer": ("curve",),
     "dimfree.questions.escape.answer": ("sample_complexity",),
     "dimfree.questions.exit_times.answer": ("exit_times",),
     "dimfree.questions.laziness.answer": ("laziness",),

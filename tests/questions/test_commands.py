@@ -30,6 +30,7 @@ def test_what_one_may_ask():
         "couplings",
         "temperature",
         "laziness",
+        "curve",
     }
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound="Problem", covariant=True)
 _OWN = tuple(
     f"dimfree.questions.{folder}.question:QUESTION"
-    for folder in ("regimes", "exit_times", "escape", "bounds", "couplings", "temperature", "laziness")
+    for folder in ("regimes", "exit_times", "escape", "bounds", "couplings", "temperature", "laziness", "curves")
 )
 
 
@@ -28,7 +28,7 @@ class Option(NamedTuple):
     """An argument of the answering function at the command line; its default is that of the function."""
 
     help: str
-    kind: type[int] | type[float]
+    kind: type[int] | type[float] | type[str]
     default: float | None = None
     smallest: int | None = None
 

@@ -16,6 +16,18 @@ def signal(model: EndModel) -> float:
     return float(model.task.covariates.explained / model.task.covariates.rho) * pi / 2
 
 
+def remarks(model: EndModel) -> tuple[str, ...]:
+    """How a table was read, and what is promised about it."""
+    if not isinstance(model.source, Pool):
+        return ()
+    read = ("labels 0 and 1 were read as -1 and 1.",) if model.source.mapped else ()
+    promise = (
+        f"real samples: a pool of {len(model.source.y)}, {model.dimension} features; theory takes them for Gaussian ones "
+        "with the pool's covariances, and how far it is off is reported, not promised."
+    )
+    return (*read, promise)
+
+
 def misfits(model: EndModel) -> tuple[str, ...]:
     """What to distrust in predictions for a table, one sentence each; nothing for data that are drawn."""
     if not isinstance(model.source, Pool) or model.task is None:

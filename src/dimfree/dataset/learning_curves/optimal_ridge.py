@@ -13,7 +13,7 @@ from scipy.optimize import elementwise
 from dimfree.dataset.learning_curves.end import slopes
 from dimfree.dataset.learning_curves.task import Task
 
-_POINTS = 25
+_POINTS = 17
 SEARCHED = (1e-5, 1e2)
 
 Numbers = Float[np.ndarray, " n"]
@@ -29,7 +29,8 @@ class Best(NamedTuple):
 def optimal_ridge(task: Task, samples: Numbers, search: tuple[float, float] = SEARCHED) -> Best:
     """The best ridge at every number of samples per dimension."""
     logs = np.linspace(np.log(search[0]), np.log(search[1]), _POINTS)
-    rows = [_slopes(task, samples, np.full(len(samples), log)) for log in logs]
+    count = len(samples)
+    rows = [_slopes(task, samples, np.full(count, log), count) for log in logs]
     risks, falls = np.stack([risk for risk, _ in rows]), np.stack([slope for _, slope in rows])
     lowest = np.nanargmin(risks, axis=0)
     every = np.arange(len(samples))
@@ -38,15 +39,14 @@ def optimal_ridge(task: Task, samples: Numbers, search: tuple[float, float] = SE
     best = logs[lowest].copy()
     if inside.any():
         bracket = (logs[before[inside]], logs[after[inside]])
-        found = elementwise.find_root(lambda log, a: _slopes(task, a, log)[1], bracket, args=(samples[inside],))
+        found = elementwise.find_root(lambda log, a: _slopes(task, a, log, count)[1], bracket, args=(samples[inside],))
         best[inside] = found.x
-    return Best(np.exp(best), _slopes(task, samples, best)[0])
+    return Best(np.exp(best), _slopes(task, samples, best, count)[0])
 
 
-def _slopes(task: Task, samples: Numbers, logs: Numbers) -> tuple[Numbers, Numbers]:
-    """Risk and its derivative in log lambda; calls are padded to sizes of powers of two, so that few programs are compiled."""
+def _slopes(task: Task, samples: Numbers, logs: Numbers, size: int) -> tuple[Numbers, Numbers]:
+    """Risk and its derivative in log lambda; all calls are padded to one size, for which there is one program."""
     count = len(samples)
-    padded = 1 << (count - 1).bit_length()
-    a, log = (jnp.asarray(np.pad(x, (0, padded - count), mode="edge"), dtype=float) for x in (samples, logs))
+    a, log = (jnp.asarray(np.pad(x, (0, size - count), mode="edge"), dtype=float) for x in (samples, logs))
     risk, slope = slopes(task, a, log)
     return np.asarray(risk)[:count], np.asarray(slope)[:count]

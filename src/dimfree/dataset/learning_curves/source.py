@@ -104,6 +104,7 @@ class Pool(Source):
 
     v: Float[Array, "n d"]
     y: Float[Array, " n"]
+    mapped: bool = eqx.field(static=True)  # whether the labels were 0 and 1
 
     def draw(self, task: Task, samples: int, d: int, rng: np.random.Generator) -> tuple[Drawn, object]:
         """Rows of the pool."""

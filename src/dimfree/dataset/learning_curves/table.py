@@ -29,7 +29,7 @@ class Columns(NamedTuple):
 
 def pool_of(data: Table, dimension: int, real_labels: bool) -> Pool:
     """The pool of a problem: columns or random features, centred."""
-    X, y, _ = columns(data, real_labels)
+    X, y, mapped = columns(data, real_labels)
     v = X if data.activation is None else _random_features(data, X, dimension)
     v = v - v.mean(axis=0)
     v = v[:, v.any(axis=0)]
@@ -40,7 +40,13 @@ def pool_of(data: Table, dimension: int, real_labels: bool) -> Pool:
         raise ProblemError(
             f"{n} samples cannot determine the covariance of {d} features; use fewer features, or more samples than features."
         )
-    return Pool(jnp.asarray(v), jnp.asarray(y))
+    return Pool(jnp.asarray(v), jnp.asarray(y), mapped)
+
+
+def width_of(data: Table, real_labels: bool) -> int:
+    """How many columns of a table are not constant."""
+    X = columns(data, real_labels).X
+    return int(np.sum(np.ptp(X, axis=0) > 0))
 
 
 def estimated(pool: Pool) -> Covariates:
@@ -94,7 +100,7 @@ def _digits() -> tuple[Matrix, Vector]:
     return X / 16, np.where(digit % 2 == 0, 1.0, -1.0)
 
 
-def _read(data: Table) -> tuple[Matrix, Vector]:
+def _read(data: Table) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
     if data.labels is None:
         raise ProblemError(
             f"there are features {str(data.features)!r} without labels; name a file of labels, or the table 'digits'."
