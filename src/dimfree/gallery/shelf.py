@@ -39,6 +39,10 @@ _ENTRIES = {
     "not-a-staircase": "dimfree.gallery.not_a_staircase:NotAStaircase",
     "time-scales": "dimfree.gallery.time_scales:TimeScales",
     "quartic": "dimfree.gallery.quartic:Quartic",
+    "perceptron": "dimfree.gallery.perceptron:Perceptron",
+    "double-descent": "dimfree.gallery.double_descent:DoubleDescent",
+    "covariate-ridge": "dimfree.gallery.covariate_digits:CovariateRidge",
+    "covariate-logistic": "dimfree.gallery.covariate_digits:CovariateLogistic",
 }
 
 

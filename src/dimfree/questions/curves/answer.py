@@ -91,11 +91,11 @@ class Curve(Answer[DataSetProblem]):
         yield from self.remarks
 
     def _row(self, number: int) -> tuple[str, ...]:
-        fits = dict.fromkeys(SEEN, ("", "", "", ""))
+        shown = dict.fromkeys(SEEN, ("", "", "", ""))
         for name in self.measured:
             mean, error = (one[number] for one in self.error_bars(name))
             theory = self.theory[name][number]
-            fits[name] = (
+            shown[name] = (
                 f"{mean:.4f}",
                 f"{error:.4f}",
                 f"{100 * (mean / theory - 1):+.1f} %",
@@ -103,7 +103,7 @@ class Curve(Answer[DataSetProblem]):
             )
         theory = {name: f"{values[number]:.4f}" for name, values in self.theory.items()}
         best = (f"{self.best.lambda_[number]:.3g}", f"{self.best.risk[number]:.4f}")
-        return (theory["risk"], *fits["risk"], theory["train_loss"], fits["train_loss"][0], *best)
+        return (theory["risk"], *shown["risk"], theory["train_loss"], shown["train_loss"][0], *best)
 
     def values(self) -> dict[str, object]:
         """Numbers at the asked samples, and every line."""
@@ -177,7 +177,7 @@ def curve(
     theory = learned(model.task, asked)
     best = optimal_ridge(model.task, asked)
     known = lines(model, asked, best.risk)
-    measured = {} if why_no_fits or not seeds else _fits(model, asked, seeds, chosen.run.seed, watch)
+    measured = {} if why_no_fits or not seeds else fits(model, asked, seeds, chosen.run.seed, watch)
     said = (*remarks(model), *misfits(model), *([f"No fits: {why_no_fits}"] if why_no_fits and seeds else []))
     watch("done", 1.0)
     return Curve(chosen, asked, known, {name: theory[name] for name in SEEN}, best, measured, said)
@@ -221,17 +221,17 @@ def _at(model: EndModel, alpha: float) -> EndModel:
     return eqx.tree_at(lambda one: one.task.alpha, model, jnp.asarray(alpha, dtype=float))
 
 
-def _fits(
+def fits(
     model: EndModel, samples: Numbers, seeds: int, seed: int, watch: Callable[[str, float], None]
 ) -> dict[str, Float[np.ndarray, "n seeds"]]:
-    """Real learners; fit number r at a number of samples depends on the seed, its place and r alone."""
+    """Real learners at numbers of samples; fit number r at a number of samples depends on the seed, its place and r alone."""
     found: dict[str, list[list[float]]] = {name: [] for name in SEEN}
     work = samples / samples.sum()
     for place, alpha in enumerate(samples):
         watch(f"{alpha:.3g} samples per dimension", float(work[:place].sum()))
-        fits = [fit_once(_at(model, alpha), np.random.default_rng([seed, place, r])) for r in range(seeds)]
+        done = [fit_once(_at(model, alpha), np.random.default_rng([seed, place, r])) for r in range(seeds)]
         for name in SEEN:
-            found[name].append([fit[name] for fit in fits])
+            found[name].append([fit[name] for fit in done])
     return {name: np.array(rows) for name, rows in found.items()}
 
 
