@@ -8,7 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from dimfree.compiled import quick_program
-from dimfree.dataset.learning_curves.state_evolution import EndPoint, polished
+from dimfree.dataset.learning_curves.state_evolution import EndPoint, polished, separating
 from dimfree.dataset.learning_curves.task import Task
 from dimfree.functions.loss import HardMargin
 
@@ -18,5 +18,4 @@ def max_margin(task: Task) -> EndPoint:
     """The shortest weights whose margins are all one, whatever loss and ridge the task has; 1/sqrt(norm) is the margin."""
     hard = eqx.tree_at(lambda one: one.loss, task.at(task.alpha, jnp.ones_like(task.alpha)), HardMargin())
     grown, cov = 1 + task.alpha**2, task.covariates
-    R = jnp.cos(jnp.pi / (2 + 2 * task.alpha)) * jnp.sqrt(cov.explained / task.label_variance)
-    return polished(hard, jnp.stack([jnp.log(cov.mean(cov.omega) / grown), jnp.log(grown), jnp.arctanh(R)]))
+    return polished(hard, jnp.stack([jnp.log(cov.mean(cov.omega) / grown), jnp.log(grown), separating(task)]))

@@ -92,7 +92,9 @@ class FeatureSource(Source):
         v, z = self._seen(drawn, _TESTED, rng)
         return tested(task, v @ w / np.sqrt(len(w)), z)
 
-    def _seen(self, F: Matrix, samples: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
+    def _seen(
+        self, F: Float[np.ndarray, "features D"], samples: int, rng: np.random.Generator
+    ) -> tuple[Matrix, Vector]:
         D = F.shape[1]
         x = rng.standard_normal((samples, D))
         v = np.asarray(self.sigma(jnp.asarray(x @ F.T / np.sqrt(D)))) - float(self.mean)

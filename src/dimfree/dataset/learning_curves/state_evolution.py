@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from dimfree.dataset.learning_curves.task import Task
 from dimfree.gaussian.sign_channel import Fields, fields
 
-_DAMPING, _NEAR, _ITERATIONS = 0.2, 1e-4, 2000
+_DAMPING, _NEAR, _ITERATIONS = 0.2, 1e-3, 2000
 _POLISHED, _POLISHING = 1e-12, 30
 
 Unknown = Float[Array, " 3"]  # log V, log q, atanh R
@@ -80,9 +80,16 @@ def on_data(task: Task, seen: Fields) -> tuple[Float[Array, ""], Float[Array, ""
 
 
 def _beginning(task: Task) -> Unknown:
-    """A weak student that is half right."""
+    """Near the largest margin where the ridge is small, and a short vector where it is large."""
     V = task.covariates.mean(task.covariates.omega) / (task.lambda_ + task.alpha / 4)
-    return jnp.stack([jnp.log(V), jnp.zeros_like(V), 0.5 * jnp.ones_like(V)])
+    length = 1 + task.alpha / (1 + task.alpha * task.lambda_)
+    return jnp.stack([jnp.log(V), 2 * jnp.log(length), separating(task)])
+
+
+def separating(task: Task) -> Float[Array, ""]:
+    """atanh of the overlap of a classifier whose error falls like 1/(2 alpha)."""
+    seen = jnp.sqrt(task.covariates.explained / task.label_variance)
+    return jnp.arctanh(jnp.cos(jnp.pi / (2 + 2 * task.alpha)) * seen)
 
 
 def _overlaps(x: Unknown) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
