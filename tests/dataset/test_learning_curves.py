@@ -66,6 +66,7 @@ def test_the_largest_margin_by_another_route():
     assert float(task("sign", "hinge", 2.0, 1.0).risk(found.m, found.q)) == pytest.approx(error, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_hinge_reaches_the_largest_margin_at_a_finite_ridge():
     hinge = solved(task("sign", "hinge", 5.0, 3e-3))
     hard = max_margin(task("sign", "hinge", 5.0, 1.0))
@@ -85,6 +86,7 @@ def test_a_curve_of_fifty_points_is_one_call_and_differentiable():
     assert float(slope[1]) == pytest.approx(float(risk[2] - risk[0]) / (2 * h), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_risk_is_differentiable_in_the_number_of_samples():
     ridge, h = task("sign", "hinge", 2.0, 0.3), 1e-5
 
@@ -116,6 +118,7 @@ def test_bayes_for_many_samples():
     assert 1e4 * np.arccos(np.sqrt(float(found.q))) / np.pi == pytest.approx(0.4417, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_features_that_are_drawn_tend_to_the_law_of_marchenko_and_pastur():
     rng, D, d = np.random.default_rng(0), 200, 300
     made = features(activation("relu"))

@@ -82,7 +82,7 @@ class CovariateRidge(Entry[xr.DataTree]):
         draw_fits(axes, x, at["fitted_risk"].values, "digits")
         draw_fits(axes, x, at["gaussian"].values, "Gaussian, same covariances", "#1b9e77")
         off = 100 * (at["fitted_risk"].values.mean(axis=1) / at["risk"].values - 1)
-        gaps = f"digits are off the theory by {off.min():+.0f} to {off.max():+.0f} %"
+        gaps = f"digits are off the theory by {off.min():+.1f} to {off.max():+.1f} %"
         what = "half the mean square error" if self.loss == "square" else "error"
         axes.set(xlabel="samples per feature", ylabel=f"{what} on the whole table", title=f"{self.title}\n{gaps}")
         readable(axes, x)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dimfree.questions.curves.answer import Curve
 
 _TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-_RISKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5)
+_RISKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 2, 5)
 LOOKS: dict[str, dict[str, Any]] = {
     "ridge": {"color": "#d95f02", "lw": 1.8},
     "optimal-ridge": {"color": "#7570b3", "ls": "", "marker": "d", "ms": 6},  # known at the asked samples alone
