@@ -117,10 +117,9 @@ def test_the_shelf_knows_them_and_what_they_take():
         (Perceptron(), set()),
         (Perceptron(noise=0.5, samples=(1.0, 10.0, 60.0)), {0}),  # fits of noisier labels
         (CovariateRidge(stretch=1.3), {0}),  # another teacher than the table's
-        (CovariateLogistic(stretch=0.7), {0}),
         (DoubleDescent(fitted_ridge=0.1), {4}),
     ],
-    ids=["perceptron", "noise", "ridge", "logistic", "descent"],
+    ids=["perceptron", "noise", "ridge", "descent"],
 )
 def test_a_wrong_ingredient_fails(wrong, expected):
     assert failing(wrong, wrong.measure(False, silent)) == expected

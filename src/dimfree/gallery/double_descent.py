@@ -22,8 +22,8 @@ from dimfree.questions.curves.figure import LOOKS, draw_fits, readable, readable
 from dimfree.setting import model_of
 
 _SAMPLES = 3.0  # per input
-_FITTED = (0.3, 0.8, 1.5, 2.2, 3.0, 4.0, 6.0, 12.0)  # features per input
-_SIGMAS = 4.0  # standard errors that the largest of eight differences may have
+_FITTED = (0.3, 0.8, 1.5, 2.2, 3.0, 4.0, 8.0)  # features per input
+_SIGMAS = 4.0  # standard errors that the largest of seven differences may have
 
 
 class DoubleDescent(Entry[xr.Dataset]):
@@ -43,7 +43,7 @@ class DoubleDescent(Entry[xr.Dataset]):
 
     def measure(self, full: bool, watch: Watcher) -> xr.Dataset:
         """Theory at many numbers of features, fits at some."""
-        inputs, seeds = (400, 20) if full else (100, 10)
+        inputs, seeds = (400, 20) if full else (200, 8)
         fine = np.unique([*np.geomspace(_FITTED[0], _FITTED[-1], 40), *_FITTED])
         rows = []
         for number, r in enumerate(fine):
@@ -106,7 +106,7 @@ class DoubleDescent(Entry[xr.Dataset]):
 
     def seconds(self, full: bool) -> float:
         """Mostly best ridges, and fits when full."""
-        return 300.0 if full else 40.0
+        return 400.0 if full else 60.0
 
 
 def _model(problem: DataSetProblem) -> EndModel:
