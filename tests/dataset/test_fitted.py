@@ -75,3 +75,16 @@ def test_many_fits_lie_on_the_theory_and_on_both_sides_of_it():
     for what in ("risk", "norm", "train_loss"):  # the three of one data set are not independent of each other
         signs = [pair[0] > 0 for name, pair in scores.items() if name.endswith(f" {what}")]
         assert 2 <= sum(signs) <= len(signs) - 2, (what, sum(signs))  # by chance one time in five hundred
+
+
+def test_ends_that_know_nothing_of_the_data_set_are_drawn_beside_those_that_do(tmp_path):
+    problem = df.DataSetProblem(
+        dimension=60,
+        data=df.Covariates(),
+        training=df.MultiPass(weight_decay=0.1),
+        run=df.Run(until=1.0, replicas=2, points=2),
+    )
+    comparison = df.compare(problem)
+    assert {"fitted", "static", "bayes-optimal"} == set(comparison.tree.children)
+    comparison.plot(tmp_path / "ends.png")
+    assert (tmp_path / "ends.png").stat().st_size > 10_000

@@ -84,7 +84,7 @@ def columns(data: Table, real_labels: bool) -> Columns:
     return Columns(X, y, False)
 
 
-def _random_features(data: Table, X: Matrix, dimension: int) -> Matrix:
+def _random_features(data: Table, X: Matrix, dimension: int) -> Float[np.ndarray, "n d"]:
     """activation(F x/sqrt(D)) of columns with mean 0 and variance 1."""
     spread = X.std(axis=0)
     x = (X - X.mean(axis=0))[:, spread > 0] / spread[spread > 0]
