@@ -12,7 +12,7 @@ from dimfree.dataset.dmft.paths import solve_paths
 from dimfree.dataset.dmft.square import solve
 from dimfree.dataset.model import MultiPassModel
 from dimfree.dataset.real.descent import simulate_dataset
-from dimfree.dataset.words import dataset_model
+from dimfree.dataset.words import descent_model
 
 BARS = {"dmft_over_simulation": Bar(True, 1.0), "dmft_paths_steps": Bar(True, 8.5), "dmft_square_steps": Bar(True, 8.0)}
 
@@ -37,7 +37,7 @@ def ratios(smoke: bool) -> dict[str, float]:
 def limit(loss: str) -> MultiPassModel:
     """Two clusters, a third of the samples in each batch."""
     training = df.MultiPass(loss=loss, batch_fraction=0.3, weight_decay=0.1)
-    return dataset_model(df.DataSetProblem(training=training)).limit
+    return descent_model(df.DataSetProblem(training=training)).limit
 
 
 def once(function: Callable[..., Any], *args: Any) -> float:

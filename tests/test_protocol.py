@@ -50,6 +50,12 @@ HYPERCUBE = df.Problem(
     training=df.OnePass(learning_rate=30.0, batch=10),
     run=df.Run(until=2.0, replicas=6, points=5, spacing="linear"),
 )
+COVARIATES = df.Problem(
+    data=df.Covariates(),
+    training=df.MultiPass(weight_decay=0.03),
+    dimension=150,
+    run=df.Run(until=2.0, replicas=6, points=3, spacing="linear"),
+)
 PROBLEMS = {
     "teacher": TEACHER,
     "relu-trained": TEACHER.replace(
@@ -78,6 +84,8 @@ PROBLEMS = {
     "points": POINTS,
     "hypercube": HYPERCUBE,
     "clusters": CLUSTERS,
+    "covariates": COVARIATES,
+    "margins": COVARIATES.replace(**{"training.weight_decay": 0.0, "training.loss": "hinge"}),
     "clusters-square": CLUSTERS.replace(**{"training.loss": "square", "training.batch_fraction": 0.4}),
 }
 CASES = [(case, one.name) for case, problem in PROBLEMS.items() for one in candidates(problem)]
@@ -106,6 +114,8 @@ AGREES_WITHIN = {
     "gaussians": {"sgd": 5.0, "pde": 15.0},
     "hypercube": {"sgd": 1.0, "pde": 2.0, "pde-own-start": 2.0},
     "clusters": {"multi-pass": 10.0, "dmft": 10.0, "static": 10.0},
+    "covariates": {"fitted": 5.0, "static": 5.0, "bayes-optimal": 5.0},
+    "margins": {"max-margin": 5.0},
     "points": {"network-flow": 5.0, "linearised": 5.0, "infinite-width": 5.0},
 }
 
@@ -231,6 +241,8 @@ OTHER_NUMBERS = {
     "points": {"network.output_scale": 2.0, "run.until": 2.0, "data.noise": 0.1, "start.scale": 2.0},
     "hypercube": {"training.learning_rate": 15.0, "run.until": 1.0, "data.coefficients": {"1": 0.9, "1,2": 1.2}},
     "clusters": {"training.learning_rate": 0.1, "run.until": 1.0, "data.variance": 0.6},
+    "covariates": {"data.unexplained": 0.1, "training.weight_decay": 0.1},
+    "margins": {"data.unexplained": 0.1},
 }
 
 

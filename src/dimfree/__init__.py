@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from dimfree.comparison.comparison import opened as open
     from dimfree.comparison.run import simulate, solve
     from dimfree.dataset.dmft.description import DMFT
+    from dimfree.dataset.ends import BayesOptimal, MaxMargin
+    from dimfree.dataset.features import Covariates, RandomFeatures, Table
     from dimfree.dataset.problem import (
         AlignedStart,
         DataSetProblem,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
         ThreeClusters,
         TwoClusters,
     )
+    from dimfree.dataset.real.fitted import Fitted
     from dimfree.dataset.real.multi_pass import MultiPassSGD
     from dimfree.dataset.static import Static
     from dimfree.description import Ask, Cost, Description, Evolution, Memory, Model, Piece, Stationary
@@ -81,6 +84,7 @@ if TYPE_CHECKING:
     )
     from dimfree.questions.bounds.fluctuations import fluctuations
     from dimfree.questions.couplings.answer import couplings
+    from dimfree.questions.curves.answer import curve
     from dimfree.questions.escape.answer import sample_complexity
     from dimfree.questions.exit_times.answer import exit_times
     from dimfree.questions.laziness.answer import laziness
@@ -104,6 +108,15 @@ _HOMES = {
         "solve",
     ),
     "dimfree.dataset.dmft.description": ("DMFT",),
+    "dimfree.dataset.ends": (
+        "BayesOptimal",
+        "MaxMargin",
+    ),
+    "dimfree.dataset.features": (
+        "Covariates",
+        "RandomFeatures",
+        "Table",
+    ),
     "dimfree.dataset.problem": (
         "AlignedStart",
         "DataSetProblem",
@@ -114,6 +127,7 @@ _HOMES = {
         "ThreeClusters",
         "TwoClusters",
     ),
+    "dimfree.dataset.real.fitted": ("Fitted",),
     "dimfree.dataset.real.multi_pass": ("MultiPassSGD",),
     "dimfree.dataset.static": ("Static",),
     "dimfree.description": (
@@ -204,6 +218,7 @@ _HOMES = {
     ),
     "dimfree.questions.bounds.fluctuations": ("fluctuations",),
     "dimfree.questions.couplings.answer": ("couplings",),
+    "dimfree.questions.curves.answer": ("curve",),
     "dimfree.questions.escape.answer": ("sample_complexity",),
     "dimfree.questions.exit_times.answer": ("exit_times",),
     "dimfree.questions.laziness.answer": ("laziness",),

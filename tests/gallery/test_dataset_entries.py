@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dimfree.dataset.dmft.description import DMFT
-from dimfree.dataset.words import dataset_model
+from dimfree.dataset.words import descent_model
 from dimfree.errors import ProblemError
 from dimfree.gallery import shelf
 from dimfree.gallery.agreement import mean_and_error, observed, sigmas
@@ -114,7 +114,7 @@ def test_standard_errors():
 
 def test_persistence_of_the_figure_is_not_possible_for_a_tenth_of_the_samples():
     with pytest.raises(ProblemError, match=r"choose training\.persistence >= 1\.8"):
-        dataset_model(MixturePersistent().problem(0.1))
+        descent_model(MixturePersistent().problem(0.1))
 
 
 @pytest.mark.slow

@@ -4,11 +4,15 @@ import numpy as np
 
 import dimfree as df
 from dimfree.comparison.budget import LeftOut
+from dimfree.dataset.learning_curves.optimal_ridge import Best
 from dimfree.lazy.lemmas import Inequality, Lemmas
 from dimfree.questions.answer import Answer
 from dimfree.questions.bounds.fluctuations import FluctuationBound
 from dimfree.questions.couplings.answer import Couplings
 from dimfree.questions.couplings.slopes import Slopes, Sweep
+from dimfree.questions.curves.answer import SEEN
+from dimfree.questions.curves.answer import Curve as LearningCurve
+from dimfree.questions.curves.lines import TRAINING, Line
 from dimfree.questions.escape.answer import SampleComplexity
 from dimfree.questions.escape.scaling import Point, Scaling
 from dimfree.questions.exit_times.answer import Account, Exits
@@ -70,6 +74,18 @@ ANSWERS: list[Answer] = [
         ),
         0.2,
         "the loss is [data] of another kind.",
+    ),
+    LearningCurve(
+        df.DataSetProblem(data=df.SignTeacher(), run=df.Run(seed=7)),
+        np.array([1.0, 2.0]),
+        {
+            name: Line("[a line]", np.array([1.0, 2.0]), np.array([0.3, np.nan]))
+            for name in ("ridge", "bayes", TRAINING)
+        },
+        {name: np.array([0.3, 0.2]) for name in SEEN},
+        Best(np.array([0.1, 0.2]), np.array([0.3, 0.1])),
+        {name: RNG.uniform(0.2, 0.3, (2, 3)) for name in SEEN},
+        ("a remark on [data].",),
     ),
     Laziness(
         df.LazyProblem(run=df.Run(seed=7)),

@@ -31,6 +31,7 @@ def test_what_one_may_ask():
         "temperature",
         "laziness",
         "spectral",
+        "curve",
     }
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
+from dimfree.dataset.features import Covariates, RandomFeatures, Table
 from dimfree.problem.problem import Problem
 from dimfree.problem.run import Run
 from dimfree.problem.section import Section
@@ -95,7 +96,8 @@ class AlignedStart(Section):
 
 
 DataSet = Annotated[
-    TwoClusters | ThreeClusters | LinearTeacher | SignTeacher | PhaseRetrieval, Field(discriminator="kind")
+    TwoClusters | ThreeClusters | LinearTeacher | SignTeacher | PhaseRetrieval | Covariates | RandomFeatures | Table,
+    Field(discriminator="kind"),
 ]
 
 
@@ -113,7 +115,8 @@ class DataSetProblem(Problem):
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Labels of a linear teacher are real numbers, for which the square loss alone has a meaning."""
         data = values.get("data")
-        real = isinstance(data, dict) and data.get("kind") == LinearTeacher.model_fields["kind"].default
+        linear = (LinearTeacher.model_fields["kind"].default, "linear")
+        real = isinstance(data, dict) and (data.get("kind") in linear or data.get("labels") in linear)
         return {"training": {"loss": "square"}} if real else {}
 
     @model_validator(mode="after")

@@ -31,7 +31,10 @@ SETTING = Setting(
     theory="dmft",
     descriptions={
         "multi-pass": "dimfree.dataset.real.multi_pass:MultiPassSGD",
+        "fitted": "dimfree.dataset.real.fitted:Fitted",
         "dmft": "dimfree.dataset.dmft.description:DMFT",
         "static": "dimfree.dataset.static:Static",
+        "max-margin": "dimfree.dataset.ends:MaxMargin",
+        "bayes-optimal": "dimfree.dataset.ends:BayesOptimal",
     },
 )

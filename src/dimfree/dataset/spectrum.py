@@ -27,8 +27,12 @@ class Spectrum(NamedTuple):
 
 def edges(model: MultiPassModel) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Where the bulk begins and ends."""
-    root = jnp.sqrt(model.alpha)
-    return model.Delta * (1 - root) ** 2, model.Delta * (1 + root) ** 2
+    return _edges(model.alpha, model.Delta)
+
+
+def _edges(alpha: Float[Array, ""], Delta: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    root = jnp.sqrt(alpha)
+    return Delta * (1 - root) ** 2, Delta * (1 + root) ** 2
 
 
 def top(model: MultiPassModel) -> Float[Array, ""]:
@@ -40,12 +44,17 @@ def top(model: MultiPassModel) -> Float[Array, ""]:
 
 
 def spectrum(model: MultiPassModel) -> Spectrum:
+    """That of the bulk."""
+    return marchenko_pastur(model.alpha, model.Delta)
+
+
+def marchenko_pastur(alpha: Float[Array, ""], Delta: Float[Array, ""], nodes: int = _NODES) -> Spectrum:
     """Midpoints in the angle of the bulk (spectrally accurate), and the zero modes of an underdetermined problem."""
-    low, high = edges(model)
-    angle = jnp.pi * (jnp.arange(_NODES) + 0.5) / _NODES
+    low, high = _edges(alpha, Delta)
+    angle = jnp.pi * (jnp.arange(nodes) + 0.5) / nodes
     x = low + (high - low) * jnp.cos(angle / 2) ** 2
-    weight = (high - low) ** 2 * jnp.sin(angle) ** 2 / (8 * model.Delta * x * _NODES)
-    return Spectrum(jnp.append(x, 0.0), jnp.append(weight, jnp.maximum(1 - model.alpha, 0.0)))
+    weight = (high - low) ** 2 * jnp.sin(angle) ** 2 / (8 * Delta * x * nodes)
+    return Spectrum(jnp.append(x, 0.0), jnp.append(weight, jnp.maximum(1 - alpha, 0.0)))
 
 
 def resolvent(model: MultiPassModel, z: Complex[Array, "..."]) -> Complex[Array, "..."]:

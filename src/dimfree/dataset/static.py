@@ -1,7 +1,7 @@
-"""Where full-batch training of two clusters ends: the minimum of a convex cost (docs/theory/dmft.md, section 6).
+"""Where full-batch training ends: the minimum of a convex cost (docs/theory/dmft.md, section 6, and docs/theory/static.md).
 
-The cost is sum Lambda + (lambda/2ab)|w|². With b = 1 this is the end of gradient descent at any stable step; vanilla SGD with
-the square loss moves around the same point.
+For two clusters the cost is sum Lambda + (lambda/2ab)|w|². With b = 1 this is the end of gradient descent at any stable step;
+vanilla SGD with the square loss moves around the same point. Teachers and covariates are learning curves.
 """
 
 from collections.abc import Mapping
@@ -13,16 +13,25 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from dimfree.dataset.learning_curves.diagnosis import misfits
+from dimfree.dataset.learning_curves.end import SETTLED, solved
+from dimfree.dataset.learning_curves.model import EndModel
+from dimfree.dataset.learning_curves.task import Task
 from dimfree.dataset.model import MultiPassModel
 from dimfree.dataset.spectrum import resolvent
 from dimfree.dataset.words import DataSetModel, in_words
-from dimfree.description import Cost, Stationary
+from dimfree.description import Cost, Stationary, Values
 from dimfree.errors import DimfreeError, DivergenceError, RefusalError
 from dimfree.functions.loss import Square
 from dimfree.problem import Problem
 
 _REACH, _PANELS, _ORDER = 10.0, 80, 20  # of the integrals over a standard normal variable
 _KEEP, _TOLERANCE, _ITERATIONS = 0.3, 1e-13, 20_000
+_NOT_UNIQUE = "with lambda = 0 and alpha <= 1 the minimum is not unique; raise lambda or alpha."
+NO_DESCENT = (
+    "training ends at the minimum with the full batch and without noise only; "
+    "set training.batch_fraction = 1 and training.temperature = 0."
+)
 
 
 class StaticLimit(NamedTuple):
@@ -35,40 +44,59 @@ class StaticLimit(NamedTuple):
     generalisation_error: Float[Array, ""]
 
 
-class Static(Stationary[DataSetModel, None]):
+class Static(Stationary[EndModel, None]):
     """Where training with the full batch ends, as an account of its own."""
 
     name: ClassVar[str] = "static"
     summary: ClassVar[str] = "where full-batch training ends: the minimum of the cost in infinite dimension"
-    cites: ClassVar[tuple[str, ...]] = ("mignacco2020",)
-    models: ClassVar[type[DataSetModel]] = DataSetModel
+    cites: ClassVar[tuple[str, ...]] = ("mignacco2020", "aubin2020", "loureiro2021")
+    models: ClassVar[type[EndModel]] = EndModel
 
-    def refuses(self, problem: Problem, model: DataSetModel) -> str | None:
+    def refuses(self, problem: Problem, model: EndModel) -> str | None:
         """Mini-batches and temperature keep moving around the minimum; some minima are not known, or do not exist."""
-        if float(model.limit.b) < 1 or float(model.limit.temperature) > 0:
-            return (
-                "training ends at the minimum with the full batch and without noise only; "
-                "set training.batch_fraction = 1 and training.temperature = 0."
-            )
+        if not model.descends:
+            return NO_DESCENT
         try:
             with in_words():
-                static_limit(model.limit)
+                self.solve(model)
         except DimfreeError as failure:
             return str(failure)
         return None
 
-    def cost(self, problem: Problem, model: DataSetModel) -> Cost:
+    def cost(self, problem: Problem, model: EndModel) -> Cost:
         """A fixed point of three numbers."""
         return Cost(1.5, 1, 0.0)
 
-    def accuracy(self, problem: Problem, model: DataSetModel) -> float:
+    def accuracy(self, problem: Problem, model: EndModel) -> float:
         """The fluctuations of one data set in the dimension of the simulation."""
         return float(problem.dimension) ** -0.5
 
-    def solve(self, model: DataSetModel) -> Mapping[str, Float[Array, ""]]:
+    def warns(self, problem: Problem, model: EndModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
+        """What the data are not."""
+        return misfits(model)
+
+    def solve(self, model: EndModel) -> Mapping[str, Float[Array, ""]]:
         """The minimum."""
+        if model.task is not None:
+            return _learned(model.task)
+        if not isinstance(model, DataSetModel):
+            raise RefusalError("where training on the sphere ends is not known here; set spherical = false.")
         end = static_limit(model.limit)
         return {"risk": end.generalisation_error, "m": end.m, "norm": end.C, "train_loss": end.train_loss}
+
+
+def _learned(task: Task) -> Mapping[str, Float[Array, ""]]:
+    """The end of a learning curve."""
+    if isinstance(task.loss, Square) and float(task.lambda_) == 0 and float(task.alpha) <= 1:
+        raise RefusalError(_NOT_UNIQUE)
+    end = solved(task)
+    if not float(end.left) <= SETTLED:
+        raise DivergenceError(
+            f"the equations did not settle at lambda = {float(task.lambda_):g}; raise lambda, "
+            "or ask 'max-margin' where there is none: separable data have no minimum then."
+        )
+    found = {"risk": end.risk, "m": end.m, "norm": end.norm, "train_loss": end.train_loss}
+    return found | ({"train_accuracy": end.train_accuracy} if task.labels == "sign" else {})
 
 
 class _State(NamedTuple):
@@ -85,7 +113,7 @@ def static_limit(model: MultiPassModel) -> StaticLimit:
         )
     if isinstance(model.loss, Square):
         if float(model.lambda_) == 0 and float(model.alpha) <= 1:
-            raise RefusalError("with lambda = 0 and alpha <= 1 the minimum is not unique; raise lambda or alpha.")
+            raise RefusalError(_NOT_UNIQUE)
         return ridge(model)
     limit, change = fixed_point(model)
     if not float(change) <= _TOLERANCE:

@@ -6,12 +6,16 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, ClassVar
 
-import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Key
 
+from dimfree.dataset.features import Covariates, RandomFeatures, Table
+from dimfree.dataset.learning_curves.covariates import isotropic
+from dimfree.dataset.learning_curves.model import EndModel, covariates_model, descends
+from dimfree.dataset.learning_curves.source import GaussianSource
+from dimfree.dataset.learning_curves.task import Labels, Task
 from dimfree.dataset.model import MultiPassModel, multi_pass_model
 from dimfree.dataset.problem import DataSetProblem
-from dimfree.description import Model
 from dimfree.errors import DimfreeError
 from dimfree.functions.loss import loss
 
@@ -38,17 +42,23 @@ _NAMED = re.compile(
 )
 
 
-class DataSetModel(Model):
-    """What the limit of infinite dimension sees, and the dimension N of simulations, which it does not."""
+class DataSetModel(EndModel):
+    """What the limit of infinite dimension sees of the whole of training, beside its end."""
 
     about: ClassVar[str] = "a data set"
     limit: MultiPassModel
-    dimension: int = eqx.field(static=True)
+
+
+def dataset_model(problem: DataSetProblem) -> EndModel:
+    """Structure and numbers of a problem."""
+    if isinstance(problem.data, Covariates | RandomFeatures | Table):
+        return covariates_model(problem.data, problem.training, problem.dimension)
+    return descent_model(problem)
 
 
 @lru_cache(maxsize=256)
-def dataset_model(problem: DataSetProblem) -> DataSetModel:
-    """Structure and numbers of a problem; inadmissible batches are refused with the admissible range."""
+def descent_model(problem: DataSetProblem) -> DataSetModel:
+    """That of a problem whose whole training is known; inadmissible batches are refused with the admissible range."""
     training = problem.training
     with in_words():
         limit = multi_pass_model(
@@ -57,7 +67,17 @@ def dataset_model(problem: DataSetProblem) -> DataSetModel:
             rescaled=training.gradient == "mean",
             **_numbers(problem),
         )
-    return DataSetModel(limit, problem.dimension)
+    one = jnp.ones(1)
+    source = GaussianSource(one, one, jnp.ones(()))
+    return DataSetModel(problem.dimension, descends(training), _task(limit), source, limit)
+
+
+def _task(limit: MultiPassModel) -> Task | None:
+    """The learning curve, where labels come from a teacher that a convex loss can learn."""
+    labels: dict[str, Labels] = {"sign-teacher": "sign", "linear-teacher": "linear"}
+    if limit.task not in labels or limit.spherical:
+        return None
+    return Task(labels[limit.task], limit.loss, isotropic(), limit.alpha, limit.lambda_, limit.label_noise)
 
 
 def _numbers(problem: DataSetProblem) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Losses ell(u) of a margin u, with what the dynamics and its static limit need (docs/theory/dmft.md, sections 1 and 6)."""
+"""Losses ell(u) of a margin u, with what dynamics, static limits and learning curves need.
+
+docs/theory/dmft.md, sections 1 and 6, and docs/theory/static.md, section a.
+"""
 
 from abc import abstractmethod
 from typing import ClassVar
@@ -6,11 +9,13 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.errors import ProblemError, RefusalError, suggest
 
 _NEWTON_STEPS = 40
+_LOGISTIC_KNOTS = np.arange(-36.0, 37.0, 3.0)  # beyond, the curvature is below the rounding error
 
 
 class Loss(eqx.Module):
@@ -38,6 +43,19 @@ class Loss(eqx.Module):
     def prox_kinks(self, V: Float[Array, ""]) -> tuple[Float[Array, ""], ...]:
         """The omega at which the proximal map bends, in increasing order; a smooth one has none."""
         return ()
+
+    def traced(self, t: Float[Array, "..."], V: Float[Array, ""]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+        """omega and its proximal point along a coordinate t in which both are explicit and grow; here t is omega."""
+        return t, self.prox(t, V)
+
+    def coordinate(self, omega: Float[Array, "..."], V: Float[Array, ""]) -> Float[Array, "..."]:
+        """The t at which `traced` passes this omega."""
+        return omega
+
+    def knots(self, V: Float[Array, ""]) -> Float[Array, " k"]:
+        """Between these t the proximal map is smooth on the scale of their distances, and of one sign."""
+        zero = V * self.derivative(jnp.zeros_like(V))
+        return jnp.stack([*self.prox_kinks(V), zero])
 
 
 class Logistic(Loss):
@@ -69,6 +87,18 @@ class Logistic(Loss):
 
         root = jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, h: newton(h), jax.lax.stop_gradient(start))
         return newton(jax.lax.stop_gradient(root))  # one step from the root carries the derivative
+
+    def traced(self, t: Float[Array, "..."], V: Float[Array, ""]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+        """The proximal point itself is the coordinate: its omega needs no root."""
+        return t + V * self.derivative(t), t
+
+    def coordinate(self, omega: Float[Array, "..."], V: Float[Array, ""]) -> Float[Array, "..."]:
+        """The proximal point."""
+        return self.prox(omega, V)
+
+    def knots(self, V: Float[Array, ""]) -> Float[Array, " k"]:
+        """Singularities in the complex plane stay pi away from the real axis: pieces of that length are smooth."""
+        return jnp.asarray(_LOGISTIC_KNOTS)
 
 
 class Square(Loss):
@@ -149,6 +179,37 @@ class Hinge(Loss):
     def prox_kinks(self, V: Float[Array, ""]) -> tuple[Float[Array, ""], ...]:
         """Where the shift begins to stop at the kink, and the kink."""
         return 1 - V, jnp.ones_like(V)
+
+
+class HardMargin(Loss):
+    """0 from the margin one on, and infinite below: what all losses with a tail become for separable data without ridge."""
+
+    name: ClassVar[str] = "hard-margin"
+    smooth: ClassVar[bool] = False
+
+    def __call__(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Zero where it is finite."""
+        return jnp.where(u < 1, jnp.inf, 0.0)
+
+    def derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Refused: it jumps."""
+        raise RefusalError("the hard margin has no derivative; there is no descent on it.")
+
+    def second_derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Refused: it jumps."""
+        raise RefusalError("the hard margin has no derivative; there is no descent on it.")
+
+    def prox(self, omega: Float[Array, "..."], V: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The nearest point with a margin of one."""
+        return jnp.maximum(omega, 1.0)
+
+    def prox_kinks(self, V: Float[Array, ""]) -> tuple[Float[Array, ""], ...]:
+        """The margin."""
+        return (jnp.ones_like(V),)
+
+    def knots(self, V: Float[Array, ""]) -> Float[Array, " k"]:
+        """The margin; no proximal point is negative."""
+        return jnp.ones_like(V)[None]
 
 
 LOSSES = tuple(one.name for one in (Logistic, Square, SmoothHinge, Hinge))

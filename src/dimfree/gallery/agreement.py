@@ -1,4 +1,4 @@
-"""Multi-pass SGD beside its theory: by how many standard errors they differ, and how both are drawn."""
+"""Training on data sets beside its theory: by how many standard errors they differ, and how both are drawn."""
 
 from typing import Any
 
@@ -42,6 +42,12 @@ def largest(tree: xr.DataTree, cases: tuple[str, ...], theory: str, names: tuple
     """The largest of all these differences."""
     pairs = [(tree[f"{case}/multi-pass"].to_dataset(), tree[f"{case}/{theory}"].to_dataset()) for case in cases]
     return max(sigmas(sgd, limit, name) for sgd, limit in pairs for name in names)
+
+
+def largest_z(fits: Float64[np.ndarray, "n seed"], theory: Float64[np.ndarray, " n"]) -> float:
+    """The largest difference of means over data sets from an exact theory, in standard errors."""
+    mean, error = mean_and_error(fits)
+    return float(np.max(np.abs(mean - theory) / error))
 
 
 def draw_pair(axes: Axes, sgd: xr.Dataset, theory: xr.Dataset, name: str, colour: str, label: str) -> None:

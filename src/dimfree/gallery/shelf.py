@@ -40,6 +40,10 @@ _ENTRIES = {
     "time-scales": "dimfree.gallery.time_scales:TimeScales",
     "quartic": "dimfree.gallery.quartic:Quartic",
     "spectral-vs-sgd": "dimfree.gallery.spectral_vs_sgd:SpectralVersusSGD",
+    "perceptron": "dimfree.gallery.perceptron:Perceptron",
+    "double-descent": "dimfree.gallery.double_descent:DoubleDescent",
+    "covariate-ridge": "dimfree.gallery.covariate_digits:CovariateRidge",
+    "covariate-logistic": "dimfree.gallery.covariate_digits:CovariateLogistic",
 }
 
 

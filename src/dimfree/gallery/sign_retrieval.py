@@ -19,7 +19,7 @@ from dimfree.dataset.dmft.description import DMFT
 from dimfree.dataset.problem import AlignedStart, DataSetProblem, MultiPass, PhaseRetrieval
 from dimfree.dataset.real.descent import replica_overlap
 from dimfree.dataset.real.multi_pass import MultiPassSGD
-from dimfree.dataset.words import dataset_model
+from dimfree.dataset.words import descent_model
 from dimfree.description import AnyDescription
 from dimfree.gallery.agreement import draw_pair, largest, mean_and_error, observed
 from dimfree.gallery.entry import Claim, Entry, Watcher
@@ -83,7 +83,7 @@ class SignRetrieval(Entry[xr.DataTree]):
         share = price(cases) / self.seconds(full)
         tree = run_cases(cases, lambda text, fraction: watch(text, share * fraction))
         problem = cases["long persistent"].problem
-        limit, times = dataset_model(problem).limit, problem.times
+        limit, times = descent_model(problem).limit, problem.times
         steps = np.rint(times / _RATE).astype(int).tolist()
         overlap = replica_overlap(limit, problem.dimension, steps, jax.random.key(1), self.seeds)
         distance = 2 * (1 - np.abs(np.einsum("stt->ts", overlap)))

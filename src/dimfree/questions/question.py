@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound="Problem", covariant=True)
 _OWN = tuple(
     f"dimfree.questions.{folder}.question:QUESTION"
-    for folder in ("regimes", "exit_times", "escape", "bounds", "couplings", "temperature", "laziness", "spectral")
+    for folder in (
+        "regimes",
+        "exit_times",
+        "escape",
+        "spectral",
+        "bounds",
+        "couplings",
+        "temperature",
+        "laziness",
+        "curves",
+    )
 )
 
 

@@ -17,6 +17,7 @@ from dimfree.reference import (
     dmft,
     hypercube,
     lazy,
+    learning_curves,
     limits,
     mean_field,
     phase_retrieval,
@@ -86,6 +87,14 @@ ADAPTERS: dict[str, Callable[[Values], Values]] = {
     "bmz": two_rates.bmz,
     "spectral": spectral.spectral,
     "linear_estimator_overlap": spectral.linear_filter,
+    "bayes_sign": learning_curves.bayes_sign,
+    "erm_classification": learning_curves.erm_classification,
+    "max_margin": learning_curves.max_margin,
+    "optimal_lambda": learning_curves.optimal_lambda,
+    "ridge": learning_curves.ridge,
+    "rademacher": learning_curves.rademacher,
+    "rademacher_linear_finite": learning_curves.rademacher_linear_finite,
+    "hermite_kappas": learning_curves.hermite_kappas,
 }
 
 _WITH_COVARIANCE = (
@@ -103,23 +112,12 @@ _WITH_COVARIANCE = (
     "linear_ode_risk",
     "linear_stationary",
 )
-_OF_END_POINTS = (
-    "bayes_sign",
-    "erm_classification",
-    "max_margin",
-    "optimal_lambda",
-    "ridge",
-    "rademacher",
-    "rademacher_linear_finite",
-    "hermite_kappas",
-)
 _WITH_MOMENTUM = ("momentum_rhs", "momentum_trajectory", "linear_exact_risk_momentum")
 # Subjects of reference files that dimfree does not build yet, by name: nothing is skipped in silence.
 WAITING: dict[str, str] = {
     "another-schema": "a file of a subject that has no adapter",
     **dict.fromkeys(_WITH_COVARIANCE, "inputs with a covariance"),
     **dict.fromkeys(_WITH_MOMENTUM, "momentum"),
-    **dict.fromkeys(_OF_END_POINTS, "learning curves of perceptrons and covariates"),
 }
 
 
@@ -152,20 +150,12 @@ def _listed(content: Values) -> Iterator[tuple[str, str, Values, Values, float, 
             yield item["id"], item["kind"], item["inputs"], item["expected"], item["rtol"], item["atol"]
     elif any("solver" in case for case in content.get("cases", [])) or "functions" in content:
         yield from dmft.items(content)
-    elif any("function" in case for case in content.get("cases", [])):
-        for case in content["cases"]:
-            yield case["id"], case["function"], case["params"], _flat(case["expect"]), case["rtol"], 0.0
     elif distribution.speaks_of(content):
         yield from distribution.items(content)
+    elif learning_curves.speaks_of(content):
+        yield from learning_curves.items(content)
     else:
         yield "whole-file", "another-schema", {}, {}, 0.0, 0.0
-
-
-def _flat(expected: Values) -> Values:
-    """Values in a table by name and key."""
-    tables = {name: value for name, value in expected.items() if isinstance(value, dict)}
-    named = {f"{name}[{key}]": value for name, table in tables.items() for key, value in table.items()}
-    return {name: value for name, value in expected.items() if name not in tables} | named
 
 
 def check(item: Item) -> Outcome:

@@ -22,7 +22,7 @@ from dimfree.dataset.model import MultiPassModel
 from dimfree.dataset.problem import DataSetProblem
 from dimfree.dataset.real.descent import response, simulate_dataset
 from dimfree.dataset.real.multi_pass import MultiPassSGD
-from dimfree.dataset.words import DataSetModel, dataset_model
+from dimfree.dataset.words import DataSetModel, descent_model
 from dimfree.description import Ask, Description
 from dimfree.errors import ProblemError, RefusalError
 from dimfree.machine import duration
@@ -190,7 +190,7 @@ def temperature(
         print(df.temperature(df.DataSetProblem(), seeds=4).summary())
     """
     chosen = QUESTION.settled(problem, seed)
-    model, steps = dataset_model(chosen), chosen.steps(chosen.run.until)
+    model, steps = descent_model(chosen), chosen.steps(chosen.run.until)
     width = steps // 2 if window is None else chosen.steps(window)
     if not 1 <= width <= steps:
         raise ProblemError(

@@ -14,6 +14,7 @@ QUESTION: "Question[DataSetProblem]" = Question(
     about="a data set",
     problem="dimfree.dataset.problem:DataSetProblem",
     answer="dimfree.questions.temperature.answer:temperature",
+    kinds=("two-clusters", "three-clusters", "linear-teacher", "sign-teacher", "phase-retrieval"),
     options={
         "window": Option("The last part of the run, in units of time; left out, its second half.", float),
         "seeds": Option("Pairs of simulated twins; 0 for theory alone.", int, 0, 0),

@@ -1,0 +1,92 @@
+"""Ends that training with a given ridge does not reach, and is read against: the largest margin, and what no learner can beat."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from dimfree.dataset.learning_curves.bayes import bayes_optimal
+from dimfree.dataset.learning_curves.end import SETTLED, solved
+from dimfree.dataset.learning_curves.max_margin import max_margin
+from dimfree.dataset.learning_curves.model import EndModel
+from dimfree.dataset.learning_curves.task import Task
+from dimfree.description import Cost, Stationary
+from dimfree.problem import Problem
+from dimfree.setting import Variable
+
+_TEACHERS = "set data.kind = 'sign-teacher'"
+_NO_NOISE = 1e-12  # ridge that stands in for none
+
+
+class MaxMargin(Stationary[EndModel, None]):
+    """The limit of vanishing weight decay on data that can be separated (docs/theory/static.md, section a)."""
+
+    name: ClassVar[str] = "max-margin"
+    summary: ClassVar[str] = "the classifier of the largest margin: where training ends as weight decay goes to zero"
+    cites: ClassVar[tuple[str, ...]] = ("aubin2020",)
+    models: ClassVar[type[EndModel]] = EndModel
+    variables: ClassVar[Mapping[str, Variable]] = {
+        "margin": Variable(("time", "replica"), "1", "smallest y h over all samples, for weights with |w|² = d")
+    }
+
+    def refuses(self, problem: Problem, model: EndModel) -> str | None:
+        """It is about signs, weights without decay, and data that can be separated."""
+        if model.task is None or model.task.labels != "sign":
+            return f"margins are known for labels that are the sign of a teacher; {_TEACHERS}."
+        if float(model.task.lambda_) > 0:
+            return "the largest margin is reached as weight decay goes to zero; set training.weight_decay = 0."
+        if not float(max_margin(model.task).left) <= SETTLED:
+            return "these data cannot be separated, so that there is no margin; lower data.samples or the noise."
+        return None
+
+    def cost(self, problem: Problem, model: EndModel) -> Cost:
+        """A fixed point of three numbers."""
+        return Cost(1.5, 1, 0.0)
+
+    def accuracy(self, problem: Problem, model: EndModel) -> float:
+        """The fluctuations of one data set in the dimension of the simulation."""
+        return float(problem.dimension) ** -0.5
+
+    def solve(self, model: EndModel) -> Mapping[str, Float[Array, ""]]:
+        """The shortest weights with margins of one; none of the samples is lost."""
+        assert model.task is not None
+        end = max_margin(model.task)
+        return {"risk": model.task.risk(end.m, end.q), "m": end.m, "norm": end.norm, "margin": end.norm**-0.5}
+
+
+class BayesOptimal(Stationary[EndModel, None]):
+    """The error of the best learner that there is: the mean over the posterior of a Gaussian teacher."""
+
+    name: ClassVar[str] = "bayes-optimal"
+    summary: ClassVar[str] = "the smallest error that any learner can have on these data, in infinite dimension"
+    cites: ClassVar[tuple[str, ...]] = ("barbier2019",)
+    models: ClassVar[type[EndModel]] = EndModel
+
+    def refuses(self, problem: Problem, model: EndModel) -> str | None:
+        """It is about teachers that nothing but their variance is known of."""
+        if model.task is None or model.task.covariates.omega.size > 1:
+            return f"the best learner is known for independent features and a sign or linear teacher; {_TEACHERS}."
+        return None
+
+    def cost(self, problem: Problem, model: EndModel) -> Cost:
+        """A root in one number."""
+        return Cost(1.0, 1, 0.0)
+
+    def solve(self, model: EndModel) -> Mapping[str, Float[Array, ""]]:
+        """The posterior mean, whose norm is its overlap."""
+        assert model.task is not None
+        return best_learner(model.task)
+
+
+def best_learner(task: Task) -> Mapping[str, Float[Array, ""]]:
+    """For linear labels it is ridge regression with the noise as ridge (relative to the teacher's weights)."""
+    cov = task.covariates
+    hidden = cov.rho - cov.explained + task.Delta
+    known = cov.explained
+    if task.labels == "linear":
+        ridge = jnp.maximum(hidden / known, _NO_NOISE) * jnp.sum(cov.omega)
+        end = solved(task.at(task.alpha, ridge))
+        return {"risk": end.risk, "m": end.m, "norm": end.norm}
+    q = bayes_optimal(task.alpha, known, hidden).q
+    return {"risk": task.risk(q, q), "m": q, "norm": q / jnp.sum(cov.omega)}

@@ -1,0 +1,68 @@
+"""Data of learning curves: Gaussian covariates, random features, tables of your own (docs/theory/static.md, sections b and c).
+
+`samples` counts samples per feature, and `dimension` of the problem is the number of features.
+"""
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
+
+from dimfree.problem.activation import Activation
+from dimfree.problem.section import Section
+
+
+class _Featured(Section):
+    title: ClassVar[str] = "[data]"
+    samples: PositiveFloat = 2.0
+
+
+class Covariates(_Featured):
+    """Gaussian features with this spectrum, labelled by a teacher in their eigenbasis, or covariances from a file.
+
+    Every eigenvalue has an equal part of the directions; `teacher` are the teacher's weights there, z = theta.v/sqrt(d), and
+    `unexplained` is a variance of z that no feature sees. A file is an .npz archive with Psi, Phi, Omega and theta.
+    """
+
+    kind: Literal["covariates"] = "covariates"
+    labels: Literal["sign", "linear"] = "sign"
+    noise: NonNegativeFloat = 0.0
+    spectrum: tuple[NonNegativeFloat, ...] = Field(default=(1.0,), min_length=1)
+    teacher: tuple[float, ...] = Field(default=(1.0,), min_length=1)
+    unexplained: NonNegativeFloat = 0.0
+    file: Path | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "Covariates":
+        if self.file is not None and {"spectrum", "teacher", "unexplained"} & self.model_fields_set:
+            raise ValueError("covariances come either from a file or from spectrum and teacher; leave one out.")
+        if len(self.spectrum) != len(self.teacher):
+            raise ValueError(
+                f"spectrum has {len(self.spectrum)} eigenvalues and teacher {len(self.teacher)} weights; give one per eigenvalue."
+            )
+        if not any(a * b for a, b in zip(self.spectrum, self.teacher, strict=True)):
+            raise ValueError("no feature sees the teacher; give an eigenvalue and its weight that are not zero.")
+        return self
+
+
+class RandomFeatures(_Featured):
+    """Features activation(F x/sqrt(D)) - mean of Gaussian inputs, `per_input` of them per input; the teacher sees the inputs."""
+
+    kind: Literal["random-features"] = "random-features"
+    labels: Literal["sign", "linear"] = "sign"
+    noise: NonNegativeFloat = 0.0
+    per_input: PositiveFloat = 2.0
+    activation: Activation = "erf"
+
+
+class Table(_Featured):
+    """Features and labels of your own: .npy or .csv files, or features = "digits" for scikit-learn's bundled images.
+
+    Samples are drawn from the table as from a pool. With an `activation` the features are `dimension` random ones of the columns.
+    """
+
+    kind: Literal["table"] = "table"
+    features: Path = Path("digits")
+    labels: Path | None = None  # of digits: whether the digit is even
+    activation: Activation | None = None
+    seed: int = Field(default=0, ge=0, lt=2**63)  # of random features

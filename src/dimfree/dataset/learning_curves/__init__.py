@@ -1,0 +1,1 @@
+"""Where training on a data set ends, in infinite dimension: learning curves."""

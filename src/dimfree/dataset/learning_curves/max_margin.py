@@ -1,0 +1,21 @@
+"""The largest margin: where the ridge of separable data goes to zero (docs/theory/static.md, section a).
+
+The hard margin stands in for every loss; its ridge sets the scale of V alone. Iteration is slow here and the asymptotes are near,
+so that Newton's method starts from them.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from dimfree.compiled import quick_program
+from dimfree.dataset.learning_curves.state_evolution import EndPoint, polished, separating
+from dimfree.dataset.learning_curves.task import Task
+from dimfree.functions.loss import HardMargin
+
+
+@quick_program
+def max_margin(task: Task) -> EndPoint:
+    """The shortest weights whose margins are all one, whatever loss and ridge the task has; 1/sqrt(norm) is the margin."""
+    hard = eqx.tree_at(lambda one: one.loss, task.at(task.alpha, jnp.ones_like(task.alpha)), HardMargin())
+    grown, cov = 1 + task.alpha**2, task.covariates
+    return polished(hard, jnp.stack([jnp.log(cov.mean(cov.omega) / grown), jnp.log(grown), separating(task)]))

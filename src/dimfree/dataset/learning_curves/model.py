@@ -1,0 +1,100 @@
+"""From data with features to a task: what the theory sees of Gaussian covariates, random features and tables."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from dimfree.dataset.features import Covariates, RandomFeatures, Table
+from dimfree.dataset.learning_curves.covariates import Covariates as Spectrum
+from dimfree.dataset.learning_curves.covariates import from_matrices, from_spectrum
+from dimfree.dataset.learning_curves.random_features import features
+from dimfree.dataset.learning_curves.source import FeatureSource, GaussianSource, Source
+from dimfree.dataset.learning_curves.table import estimated, pool_of
+from dimfree.dataset.learning_curves.task import Task
+from dimfree.description import Model
+from dimfree.errors import ProblemError
+from dimfree.functions.loss import Loss, Square, loss
+from dimfree.functions.named import activation
+from dimfree.gaussian.linear_part import linear_part
+
+if TYPE_CHECKING:
+    from dimfree.dataset.problem import MultiPass
+
+Featured = Covariates | RandomFeatures | Table
+_MATRICES = ("Psi", "Phi", "Omega", "theta")
+
+
+class EndModel(Model):
+    """Training on a data set of which the end may be known: a learning curve, and where its experiments draw from."""
+
+    about: ClassVar[str] = "features with a covariance, of which the end alone is known"
+    dimension: int = eqx.field(static=True)
+    descends: bool = eqx.field(static=True)  # whether training ends at the minimum: full batch and no noise
+    task: Task | None
+    source: Source
+
+
+def covariates_model(data: Featured, training: "MultiPass", dimension: int) -> EndModel:
+    """Structure and numbers of a problem whose samples have features."""
+    source: Source
+    ell = loss(training.loss, training.smoothing)
+    match data:
+        case Covariates():
+            covariates, source = _gaussian(data, dimension)
+        case RandomFeatures():
+            sigma = activation(data.activation)
+            covariates = features(sigma).limit(jnp.asarray(data.per_input))
+            source = FeatureSource(sigma, linear_part(sigma).kappa0, jnp.asarray(data.per_input))
+        case Table():
+            pool = pool_of(data, dimension, isinstance(ell, Square))
+            covariates, source = estimated(pool), pool
+    labels = ("linear" if isinstance(ell, Square) else "sign") if isinstance(data, Table) else data.labels
+    _check_loss(labels, ell)
+    noise = 0.0 if isinstance(data, Table) else data.noise
+    numbers = (jnp.asarray(number, dtype=float) for number in (data.samples, training.weight_decay, noise))
+    task = None if training.spherical else Task(labels, ell, covariates, *numbers)
+    return EndModel(dimension, descends(training), task, source)
+
+
+def descends(training: "MultiPass") -> bool:
+    """Whether training ends at the minimum of its cost."""
+    return training.batch_fraction == 1 and training.temperature == 0
+
+
+def _check_loss(labels: str, ell: Loss) -> None:
+    if labels == "linear" and not isinstance(ell, Square):
+        raise ProblemError(
+            f"linear labels are real numbers, for which the {ell.name} loss has no meaning; set training.loss = 'square'."
+        )
+
+
+def _gaussian(data: Covariates, dimension: int) -> tuple[Spectrum, GaussianSource]:
+    if data.file is None:
+        omega, theta = np.array(data.spectrum), np.array(data.teacher)
+        phi2 = omega**2 * theta**2 / len(omega)
+        rho = float(np.mean(omega * theta**2)) + data.unexplained
+        made = from_spectrum(omega, phi2, rho)
+        return made, GaussianSource(made.omega, jnp.asarray(theta), made.rho)
+    found = from_matrices(*_loaded(data.file))
+    d = len(found.omega)
+    if d != dimension:
+        raise ProblemError(f"the file {str(data.file)!r} is about {d} features; set dimension = {d}.")
+    seen = np.asarray(found.omega) > 0
+    theta = np.sqrt(d * np.asarray(found.phi2), where=seen, out=np.zeros(d)) / np.where(seen, found.omega, 1.0)
+    return found, GaussianSource(found.omega, jnp.asarray(theta), found.rho)
+
+
+def _loaded(file: Path) -> list[Float[np.ndarray, "..."]]:
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            arrays = {name: np.asarray(archive[name], dtype=float) for name in _MATRICES if name in archive}
+    except (OSError, ValueError, EOFError) as failure:
+        raise ProblemError(f"[data] names the file {str(file)!r}, which is no .npz archive ({failure}).") from None
+    missing = [name for name in _MATRICES if name not in arrays]
+    if missing:
+        raise ProblemError(f"the file {str(file)!r} has no array {missing[0]!r}; it needs Psi, Phi, Omega and theta.")
+    return [arrays[name] for name in _MATRICES]

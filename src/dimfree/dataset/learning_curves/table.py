@@ -1,0 +1,134 @@
+"""Tables of real samples: reading and checking them, and the covariances of the pool (docs/theory/static.md, section c)."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from dimfree.dataset.features import Table
+from dimfree.dataset.learning_curves.covariates import Covariates, from_spectrum
+from dimfree.dataset.learning_curves.source import Pool
+from dimfree.errors import ProblemError
+from dimfree.functions.named import activation
+
+DIGITS = "digits"  # scikit-learn's bundled images, 1797 of 8 x 8 pixels; the label is whether the digit is even
+
+Matrix = Float[np.ndarray, "n k"]
+Vector = Float[np.ndarray, " n"]
+
+
+class Columns(NamedTuple):
+    """A table as it was read, labels of classes as -1 and 1."""
+
+    X: Matrix
+    y: Vector
+    mapped: bool  # whether labels were 0 and 1
+
+
+def pool_of(data: Table, dimension: int, real_labels: bool) -> Pool:
+    """The pool of a problem: columns or random features, centred."""
+    X, y, mapped = columns(data, real_labels)
+    v = X if data.activation is None else _random_features(data, X, dimension)
+    v = v - v.mean(axis=0)
+    v = v[:, v.any(axis=0)]
+    n, d = v.shape
+    if d != dimension:
+        raise ProblemError(f"the table has {d} columns that are not constant; set dimension = {d}, or an activation.")
+    if n <= d:
+        raise ProblemError(
+            f"{n} samples cannot determine the covariance of {d} features; use fewer features, or more samples than features."
+        )
+    return Pool(jnp.asarray(v), jnp.asarray(y), mapped)
+
+
+def width_of(data: Table, real_labels: bool) -> int:
+    """How many columns of a table are not constant."""
+    X = columns(data, real_labels).X
+    return int(np.sum(np.ptp(X, axis=0) > 0))
+
+
+def estimated(pool: Pool) -> Covariates:
+    """Omega, E[y v] and E[y²] of the pool."""
+    v, y = np.asarray(pool.v), np.asarray(pool.y)
+    omega, directions = np.linalg.eigh(v.T @ v / len(y))
+    phi = directions.T @ (v.T @ y) / len(y)
+    return from_spectrum(omega, phi**2 * (omega > 0), float(np.mean(y**2)))
+
+
+def columns(data: Table, real_labels: bool) -> Columns:
+    """Features and labels of a table, checked."""
+    X, y = _digits() if str(data.features) == DIGITS and data.labels is None else _read(data)
+    if X.ndim != 2 or y.ndim != 1 or len(X) != len(y):
+        raise ProblemError(
+            f"the features have shape {X.shape} and the labels {y.shape}; give samples x features, and one label a sample."
+        )
+    for name, values in (("features", X), ("labels", y)):
+        if not np.isfinite(values).all():
+            raise ProblemError(
+                f"{np.sum(~np.isfinite(values))} of the {name} are not finite numbers; remove or replace them."
+            )
+    if real_labels:
+        return Columns(X, y, False)
+    kinds = np.unique(y)
+    if len(kinds) == 1:
+        raise ProblemError(f"all labels are {kinds[0]:g}; a classifier needs samples of two classes.")
+    if set(kinds) == {0.0, 1.0}:
+        return Columns(X, 2 * y - 1, True)
+    if set(kinds) != {-1.0, 1.0}:
+        raise ProblemError(
+            f"the labels have {len(kinds)} values ({', '.join(f'{k:g}' for k in kinds[:4])}{', ...' if len(kinds) > 4 else ''}), "
+            "and a classifier needs -1 and 1 (or 0 and 1); map them, or set training.loss = 'square'."
+        )
+    return Columns(X, y, False)
+
+
+def _random_features(data: Table, X: Matrix, dimension: int) -> Float[np.ndarray, "n d"]:
+    """activation(F x/sqrt(D)) of columns with mean 0 and variance 1."""
+    spread = X.std(axis=0)
+    x = (X - X.mean(axis=0))[:, spread > 0] / spread[spread > 0]
+    F = np.random.default_rng(data.seed).standard_normal((dimension, x.shape[1]))
+    assert data.activation is not None
+    return np.asarray(activation(data.activation)(jnp.asarray(x @ F.T / np.sqrt(x.shape[1]))))
+
+
+def _digits() -> tuple[Matrix, Vector]:
+    from sklearn.datasets import load_digits
+
+    X, digit = load_digits(return_X_y=True)
+    return X / 16, np.where(digit % 2 == 0, 1.0, -1.0)
+
+
+def _read(data: Table) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+    if data.labels is None:
+        raise ProblemError(
+            f"there are features {str(data.features)!r} without labels; name a file of labels, or the table 'digits'."
+        )
+    X, y = _array(data.features), _array(data.labels)
+    return X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+
+
+def _array(file: Path) -> Float[np.ndarray, "..."]:
+    """A .npy file, or text with numbers between commas; a line of names above them is left out."""
+    try:
+        found = _text(file) if file.suffix != ".npy" else np.asarray(np.load(file, allow_pickle=False), dtype=float)
+    except (OSError, ValueError, EOFError, TypeError) as failure:
+        raise ProblemError(
+            f"the file {str(file)!r} is no table of numbers in .npy or .csv format ({failure})."
+        ) from None
+    if not found.size:
+        raise ProblemError(f"the file {str(file)!r} is empty; give at least two samples.")
+    return found
+
+
+def _text(file: Path) -> Float[np.ndarray, "..."]:
+    import pandas
+
+    try:
+        found = pandas.read_csv(file, header=None, comment="#")
+    except pandas.errors.EmptyDataError:
+        return np.zeros(0)
+    if found.dtypes.map(lambda kind: kind.kind not in "fiub").any():
+        found = pandas.read_csv(file, comment="#")
+    return found.to_numpy(dtype=float)

@@ -1,0 +1,118 @@
+"""Real learners at the end of training: scikit-learn's ridge, logistic regression and linear support vectors, on drawn data.
+
+docs/theory/static.md, section 0: the loss is summed, rows are v/sqrt(d), there is no intercept.
+"""
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from dimfree.dataset.learning_curves.model import EndModel
+from dimfree.dataset.learning_curves.task import Task
+from dimfree.dataset.static import NO_DESCENT
+from dimfree.description import Cost, Memory, Times, Values
+from dimfree.errors import DivergenceError
+from dimfree.functions.loss import Hinge, Logistic, Square
+from dimfree.machine import refuse_above_memory
+from dimfree.problem import Problem
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+_PASSES = {"square": 30.0, "logistic": 60.0, "hinge": 400.0}  # products with the data matrix that a fit takes
+_HARD = 1e5  # C of the hinge loss without ridge: margins are hard then
+
+
+class Fitted(Memory[EndModel, None]):
+    """The minimum itself, on finite data sets: every replica has data of its own."""
+
+    name: ClassVar[str] = "fitted"
+    summary: ClassVar[str] = "real learners of scikit-learn on drawn data: ridge, logistic regression, linear SVC"
+    cites: ClassVar[tuple[str, ...]] = ("pedregosa2011",)
+    models: ClassVar[type[EndModel]] = EndModel
+    real: ClassVar[bool] = True
+    stochastic: ClassVar[bool] = True
+    scatters: ClassVar[bool] = True
+
+    def refuses(self, problem: Problem, model: EndModel) -> str | None:
+        """It fits convex losses, and knows three of them."""
+        if model.task is None:
+            return "scikit-learn's learners are fitted to labels of a teacher; set data.kind = 'sign-teacher'."
+        if not model.descends:
+            return NO_DESCENT
+        ell = model.task.loss
+        if not isinstance(ell, Square | Logistic | Hinge):
+            return f"scikit-learn has no linear learner with the {ell.name} loss; set training.loss = 'hinge'."
+        if float(model.task.lambda_) == 0 and not isinstance(ell, Hinge):
+            return "it is fitted with weight decay; set training.weight_decay to a positive number."
+        return None
+
+    def cost(self, problem: Problem, model: EndModel) -> Cost:
+        """Products with the data matrix, and its draw."""
+        assert model.task is not None
+        entries = float(model.task.alpha) * model.dimension**2
+        passes = _PASSES.get(model.task.loss.name, 100.0)
+        seconds = 1.5 + problem.run.replicas * entries * (2e-8 + 1.2e-9 * passes)
+        return Cost(seconds, passes, 24 * entries)
+
+    def replica(
+        self, model: EndModel, start: None, times: Times, key: Key[Array, ""], number: int
+    ) -> Mapping[str, Values]:
+        """One data set; the same at every time."""
+        assert model.task is not None
+        refuse_above_memory(
+            24 * float(model.task.alpha) * model.dimension**2, "the data set", "lower dimension or data.samples"
+        )
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(jax.random.fold_in(key, number))).tolist())
+        seen = fit_once(model, rng)
+        return {name: np.full(len(times), value) for name, value in seen.items()}
+
+
+def fit_once(model: EndModel, rng: np.random.Generator) -> dict[str, float]:
+    """Draw a data set, fit it, and look at the weights."""
+    task, d = model.task, model.dimension
+    assert task is not None
+    samples = max(1, round(float(task.alpha) * d))
+    (v, y), drawn = model.source.draw(task, samples, d, rng)
+    w = fitted_weights(task, v / np.sqrt(d), y)
+    test, h = model.source.test(task, w, drawn, rng), v @ w / np.sqrt(d)
+    margin = jnp.asarray(y * h if task.labels == "sign" else 1 - y + h)
+    seen = {"risk": test.risk, "m": test.m, "norm": float(w @ w) / d, "train_loss": float(task.loss(margin).mean())}
+    return seen | ({"train_accuracy": float(np.mean(y * h > 0))} if task.labels == "sign" else {})
+
+
+def fitted_weights(task: Task, rows: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " d"]:
+    """The minimum by scikit-learn."""
+    if task.labels == "sign" and len(np.unique(y)) == 1:  # a coin's luck on few samples: scikit-learn wants two classes
+        rows, y = np.concatenate([rows, -rows[:1]]), np.append(y, -y[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            learner = _learner(task).fit(rows, y)
+        except Warning as failure:
+            raise DivergenceError(
+                f"scikit-learn's fit at lambda = {float(task.lambda_):g} did not converge ({failure}); raise weight decay."
+            ) from None
+    return np.ravel(learner.coef_)
+
+
+def _learner(task: Task) -> "BaseEstimator":
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.svm import LinearSVC
+
+    ridge = float(task.lambda_)
+    match task.loss:
+        case Square():
+            return Ridge(alpha=ridge, fit_intercept=False)
+        case Logistic():
+            return LogisticRegression(C=1 / ridge, fit_intercept=False, tol=1e-6, max_iter=20_000)
+        case _:
+            C = 1 / ridge if ridge > 0 else _HARD
+            return LinearSVC(
+                loss="hinge", C=C, fit_intercept=False, dual=True, tol=1e-5, max_iter=1_000_000, random_state=0
+            )

@@ -1,0 +1,1 @@
+"""How much data does a learner need?"""

@@ -1,0 +1,240 @@
+"""Learning curves: the error against samples per dimension, in theory and by real learners on drawn or real data.
+
+docs/theory/static.md. For a table of real samples the theory is that of Gaussian features with the table's covariances;
+how far it is from real learners is reported, and promised to nobody.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from rich.table import Table as TextTable
+
+from dimfree.dataset.features import Table
+from dimfree.dataset.learning_curves.diagnosis import misfits, remarks
+from dimfree.dataset.learning_curves.model import EndModel
+from dimfree.dataset.learning_curves.optimal_ridge import Best, optimal_ridge
+from dimfree.dataset.learning_curves.table import width_of
+from dimfree.dataset.problem import DataSetProblem
+from dimfree.dataset.real.fitted import Fitted, fit_once
+from dimfree.errors import ProblemError, RefusalError
+from dimfree.machine import duration
+from dimfree.problem import Problem
+from dimfree.questions.answer import Answer
+from dimfree.questions.curves.lines import Line, learned, lines
+from dimfree.questions.curves.question import QUESTION
+from dimfree.setting import model_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Numbers = Float[np.ndarray, " n"]
+SEEN = ("risk", "train_loss")
+
+
+@dataclass(frozen=True, eq=False)
+class Curve(Answer[DataSetProblem]):
+    """Theories as lines, and at the asked numbers of samples the theory of the given ridge beside fits."""
+
+    samples: Numbers
+    lines: dict[str, Line]
+    theory: dict[str, Numbers]  # by SEEN
+    best: Best
+    measured: dict[str, Float[np.ndarray, "n seeds"]]  # by SEEN; empty without fits
+    remarks: tuple[str, ...]
+
+    @property
+    def is_real(self) -> bool:
+        """Whether the samples are those of a table."""
+        return isinstance(self.problem.data, Table)
+
+    def error_bars(self, name: str) -> tuple[Numbers, Numbers]:
+        """Mean over the data sets and its standard error."""
+        values = self.measured[name]
+        count = values.shape[1]
+        return values.mean(axis=1), values.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(
+            len(values), np.nan
+        )
+
+    def z_scores(self, name: str = "risk") -> Numbers:
+        """By how many standard errors fits exceed the theory."""
+        mean, error = self.error_bars(name)
+        return (mean - self.theory[name]) / error
+
+    def said(self) -> Iterator[TextTable | str]:
+        """A row per number of samples; then what to know."""
+        p = self.problem
+        table = TextTable(title=f"Learning curve: {p.data.kind}, {p.training.loss} loss, dimension {p.dimension}")
+        for heading in (
+            "samples",
+            "theory",
+            "fitted",
+            "s.e.",
+            "off by",
+            "z",
+            "train loss",
+            "fitted",
+            "ridge*",
+            "error*",
+        ):
+            table.add_column(heading, justify="right")
+        for number, alpha in enumerate(self.samples):
+            table.add_row(f"{alpha:.3g}", *self._row(number))
+        yield table
+        yield "Samples are per dimension; ridge* is the best ridge in theory, error* what it reaches, s.e. that of the fits."
+        yield from self.remarks
+
+    def _row(self, number: int) -> tuple[str, ...]:
+        shown = dict.fromkeys(SEEN, ("", "", "", ""))
+        for name in self.measured:
+            mean, error = (one[number] for one in self.error_bars(name))
+            theory = self.theory[name][number]
+            shown[name] = (
+                f"{mean:.4f}",
+                f"{error:.4f}",
+                f"{100 * (mean / theory - 1):+.1f} %",
+                f"{(mean - theory) / error:+.1f}",
+            )
+        theory = {name: f"{values[number]:.4f}" for name, values in self.theory.items()}
+        best = (f"{self.best.lambda_[number]:.3g}", f"{self.best.risk[number]:.4f}")
+        return (theory["risk"], *shown["risk"], theory["train_loss"], shown["train_loss"][0], *best)
+
+    def values(self) -> dict[str, object]:
+        """Numbers at the asked samples, and every line."""
+        found: dict[str, object] = {
+            "samples": self.samples.tolist(),
+            "theory": {name: _plain(values) for name, values in self.theory.items()},
+            "best_ridge": _plain(self.best.lambda_),
+            "lines": {
+                name: {"label": one.label, "samples": one.samples.tolist(), "values": _plain(one.values)}
+                for name, one in self.lines.items()
+            },
+            "remarks": list(self.remarks),
+        }
+        for name in self.measured:
+            mean, error = self.error_bars(name)
+            found[f"fitted_{name}"] = {"mean": _plain(mean), "error": _plain(error), "z": _plain(self.z_scores(name))}
+        return found
+
+    def datasets(self) -> dict[str, xr.Dataset]:
+        """The asked numbers of samples, and one dataset per line."""
+        at = {name: ("samples", values) for name, values in self.theory.items()}
+        at |= {"best_ridge": ("samples", self.best.lambda_), "best_risk": ("samples", self.best.risk)}
+        fits = {f"fitted_{name}": (("samples", "seed"), values) for name, values in self.measured.items()}
+        found = {"curve": xr.Dataset(at | fits, {"samples": self.samples})}
+        for name, one in self.lines.items():
+            found[name] = xr.Dataset(
+                {"values": ("samples", one.values)}, {"samples": one.samples}, {"label": one.label}
+            )
+        return found
+
+    def draw(self, figure: "Figure") -> None:
+        """Error and training loss against samples."""
+        from dimfree.questions.curves.figure import draw_curve
+
+        draw_curve(self, figure)
+
+
+def curve(
+    problem: Problem | str | Path | None = None,
+    *,
+    samples: Sequence[float] | None = None,
+    smallest: float = 0.5,
+    largest: float = 8.0,
+    points: int = 8,
+    seeds: int = 8,
+    features: str | None = None,
+    labels: str | None = None,
+    width: int | None = None,
+    seed: int | None = None,
+    budget: float = 300.0,
+    watch: Callable[[str, float], None] = lambda text, done: None,
+) -> Curve:
+    """The learning curve of a problem's loss and weight decay, over samples per dimension.
+
+    Arguments: `problem` (a teacher, covariates, random features or a table, or the path of a TOML file), whose own number of
+    samples is not used; `samples` per dimension, or `points` of them from `smallest` to `largest`; `seeds`, data sets for each;
+    `features` and `labels`, files of a table of yours (or features="digits"), and `width` random ReLU features of its columns;
+    `seed` instead of the problem's; `budget`, the seconds that all fits may take.
+
+        print(df.curve(samples=[1, 2, 4], seeds=4).summary())
+    """
+    chosen = _tabled(QUESTION.settled(problem, seed), features, labels, width)
+    asked = _asked(samples, smallest, largest, points)
+    model = model_of(chosen)
+    assert isinstance(model, EndModel)
+    if model.task is None:
+        raise RefusalError("where training on the sphere ends is not known; set training.spherical = false.")
+    why_no_fits = Fitted().refuses(chosen, model)
+    _within(budget, chosen, model, asked, 0 if why_no_fits else seeds)
+    watch("theory", 0.0)
+    theory = learned(model.task, asked)
+    best = optimal_ridge(model.task, asked)
+    known = lines(model, asked, best.risk)
+    measured = {} if why_no_fits or not seeds else fits(model, asked, seeds, chosen.run.seed, watch)
+    said = (*remarks(model), *misfits(model), *([f"No fits: {why_no_fits}"] if why_no_fits and seeds else []))
+    watch("done", 1.0)
+    return Curve(chosen, asked, known, {name: theory[name] for name in SEEN}, best, measured, said)
+
+
+def _asked(samples: Sequence[float] | None, smallest: float, largest: float, points: int) -> Numbers:
+    if samples is None and not 0 < smallest <= largest < np.inf:
+        raise ProblemError(f"samples from {smallest:g} to {largest:g} are no range; give 0 < smallest <= largest.")
+    asked = np.geomspace(smallest, largest, points) if samples is None else np.asarray(samples, dtype=float)
+    if asked.ndim != 1 or not len(asked) or not (asked > 0).all() or not np.isfinite(asked).all():
+        raise ProblemError(f"samples = {samples} are no positive numbers of samples per dimension; give some.")
+    return np.unique(asked)
+
+
+def _tabled(problem: DataSetProblem, features: str | None, labels: str | None, width: int | None) -> DataSetProblem:
+    """The problem with a table in the place of its data."""
+    if features is None:
+        if labels is not None or width is not None:
+            raise ProblemError("labels and width belong to a table; name its features, too.")
+        return problem
+    data = Table(
+        features=Path(features), labels=None if labels is None else Path(labels), activation="relu" if width else None
+    )
+    dimension = width or width_of(data, problem.training.loss == "square")
+    return DataSetProblem(dimension=dimension, data=data, training=problem.training, run=problem.run)
+
+
+def _within(budget: float, problem: DataSetProblem, model: EndModel, samples: Numbers, seeds: int) -> None:
+    if not seeds:
+        return
+    each = problem.replace(**{"run.replicas": seeds})
+    price = sum(Fitted().cost(each, _at(model, alpha)).seconds for alpha in samples)
+    if price > budget:
+        raise RefusalError(
+            f"{seeds} fits at each of {len(samples)} numbers of samples would take about {duration(price)}, more than the "
+            f"budget of {duration(budget)}; raise --budget, or lower dimension, largest, points or seeds."
+        )
+
+
+def _at(model: EndModel, alpha: float) -> EndModel:
+    return eqx.tree_at(lambda one: one.task.alpha, model, jnp.asarray(alpha, dtype=float))
+
+
+def fits(
+    model: EndModel, samples: Numbers, seeds: int, seed: int, watch: Callable[[str, float], None]
+) -> dict[str, Float[np.ndarray, "n seeds"]]:
+    """Real learners at numbers of samples; fit number r at a number of samples depends on the seed, its place and r alone."""
+    found: dict[str, list[list[float]]] = {name: [] for name in SEEN}
+    work = samples / samples.sum()
+    for place, alpha in enumerate(samples):
+        watch(f"{alpha:.3g} samples per dimension", float(work[:place].sum()))
+        done = [fit_once(_at(model, alpha), np.random.default_rng([seed, place, r])) for r in range(seeds)]
+        for name in SEEN:
+            found[name].append([fit[name] for fit in done])
+    return {name: np.array(rows) for name, rows in found.items()}
+
+
+def _plain(values: Numbers) -> list[float | None]:
+    """JSON knows no number that is none."""
+    return [float(value) if np.isfinite(value) else None for value in values]

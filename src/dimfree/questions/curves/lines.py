@@ -1,0 +1,91 @@
+"""The curves that a learner is read against, each over samples per dimension (docs/theory/static.md, sections a and b)."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dimfree.compiled import quick_program
+from dimfree.dataset.ends import best_learner
+from dimfree.dataset.learning_curves import rademacher
+from dimfree.dataset.learning_curves.diagnosis import signal
+from dimfree.dataset.learning_curves.end import SETTLED
+from dimfree.dataset.learning_curves.end import curve as ends
+from dimfree.dataset.learning_curves.max_margin import max_margin
+from dimfree.dataset.learning_curves.model import EndModel
+from dimfree.dataset.learning_curves.source import Pool
+from dimfree.dataset.learning_curves.task import Task
+
+Numbers = Float[np.ndarray, " n"]
+FINE = 50  # points of a theory's line, all in one call
+TRAINING = "train-loss"  # the one line that is no risk
+VACUOUS = 0.5  # an error that guessing has
+
+
+class Line(NamedTuple):
+    """One theory: what it is, and what it says; a number that is not one where it does not hold."""
+
+    label: str
+    samples: Numbers
+    values: Numbers
+
+
+def learned(task: Task, samples: Numbers) -> dict[str, Numbers]:
+    """The minimum at the task's own ridge, by the names of `End`."""
+    found = ends(task, jnp.asarray(samples), jnp.full(len(samples), task.lambda_))
+    return {name: np.where(found.left <= SETTLED, values, np.nan) for name, values in found._asdict().items()}
+
+
+def lines(model: EndModel, samples: Numbers, best: Numbers) -> dict[str, Line]:
+    """All that is known about a task, by name; `best` are the risks at the best ridge."""
+    task = model.task
+    assert task is not None
+    fine = np.geomspace(samples.min(), samples.max(), FINE) if len(samples) > 1 else samples
+    label, own = f"{task.loss.name}, ridge {float(task.lambda_):g}", learned(task, fine)
+    if isinstance(model.source, Pool) and task.labels == "sign" and signal(model) > 1:
+        label += "\n(Gaussian teacher, not valid for these labels)"
+    found = {
+        "ridge": Line(label, fine, own["risk"]),
+        "optimal-ridge": Line(f"{task.loss.name}, best ridge", samples, best),
+        TRAINING: Line(label, fine, own["train_loss"]),
+    }
+    if isinstance(model.source, Pool):
+        return found
+    independent = task.covariates.omega.size == 1
+    if task.labels == "sign":
+        found["max-margin"] = Line("largest margin (ridge to 0)", fine, np.asarray(_margins(task, jnp.asarray(fine))))
+    if independent:
+        found["bayes"] = Line("Bayes-optimal", fine, np.asarray(_best(task, jnp.asarray(fine))))
+    if independent and task.labels == "sign" and float(task.Delta) == 0:
+        found |= _complexities(fine)
+    return found
+
+
+def _complexities(samples: Numbers) -> dict[str, Line]:
+    """Bounds for every classifier without training errors; where they say no more than guessing they are not drawn."""
+
+    def shown(label: str, values: Numbers) -> Line:
+        return Line(label, samples, np.where(values < VACUOUS, values, np.nan))
+
+    found = {
+        "rademacher-bound": shown("Rademacher bound (smaller of RS and counting)", rademacher.sign_bound(samples)),
+        "rademacher-asymptote": shown("Rademacher, large-α asymptote", rademacher.sign_asymptote(samples)),
+    }
+    return {name: one for name, one in found.items() if np.isfinite(one.values).any()}
+
+
+@quick_program
+def _margins(task: Task, samples: Float[Array, " n"]) -> Float[Array, " n"]:
+    def risk(alpha: Float[Array, ""]) -> Float[Array, ""]:
+        end = max_margin(task.at(alpha, task.lambda_))
+        return jnp.where(end.left <= SETTLED, task.risk(end.m, end.q), jnp.nan)
+
+    return jax.vmap(risk)(samples)
+
+
+@quick_program
+def _best(task: Task, samples: Float[Array, " n"]) -> Float[Array, " n"]:
+    return jax.vmap(lambda alpha: best_learner(eqx.tree_at(lambda one: one.alpha, task, alpha))["risk"])(samples)
