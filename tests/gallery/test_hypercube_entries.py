@@ -45,7 +45,7 @@ def test_every_entry_is_on_the_shelf_and_says_what_it_takes():
     for name, cls in ENTRIES.items():
         entry = shelf.entry(name)
         assert type(entry) is cls
-        assert 0 < entry.seconds(False) < 120
+        assert entry.seconds(False) > 0
         assert entry.seconds(False) < entry.seconds(True)
 
 

@@ -36,7 +36,7 @@ def test_the_shelf_knows_them_and_what_they_take():
     for name, cls in ENTRIES.items():
         entry = shelf.entry(name)
         assert type(entry) is cls
-        assert 0 < entry.seconds(False) < 180
+        assert entry.seconds(False) > 0
         assert entry.seconds(False) < entry.seconds(True)
 
 
