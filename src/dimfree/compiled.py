@@ -19,6 +19,7 @@ import equinox.internal
 import jax
 from jax.experimental.compilation_cache import compilation_cache
 from jax.extend.core import ClosedJaxpr, Jaxpr
+from jax.typing import ArrayLike
 
 from dimfree.kept import ARRAY, Kept, Numbers, load, load_numbers, name_of, save, save_numbers
 from dimfree.machine import WORTH_KEEPING, programs_folder
@@ -73,7 +74,7 @@ class _Program(Generic[P, T]):
             FORMS[form] = self._kept(given, tree, static)
         return cast(T, FORMS[form](given))
 
-    def _kept(self, given: list[jax.Array], tree: jax.tree_util.PyTreeDef, static: object) -> Kept:
+    def _kept(self, given: list[ArrayLike], tree: jax.tree_util.PyTreeDef, static: object) -> Kept:
         """From its file, or compiled and written to one, if it can have one."""
         name = name_of(self._function, (self._largest, static), given) if _folder else None
         if name is not None and (found := load(_folder[0], name)) is not None:
@@ -85,7 +86,7 @@ class _Program(Generic[P, T]):
         save(_folder[0], name, made)
         return made
 
-    def _made(self, given: list[jax.Array], tree: jax.tree_util.PyTreeDef, static: object) -> Kept:
+    def _made(self, given: list[ArrayLike], tree: jax.tree_util.PyTreeDef, static: object) -> Kept:
         results: list[object] = []
 
         def flat(*leaves: jax.Array) -> list[jax.Array]:

@@ -25,6 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import serialize_executable
+from jax.typing import ArrayLike
 from jaxlib import lapack
 
 _LIBRARIES = ("jax", "jaxlib", "equinox", "diffrax", "optimistix", "lineax", "numpy", "scipy")
@@ -48,7 +49,7 @@ class Kept:
     compiled: jax.stages.Compiled
     result: object
 
-    def __call__(self, given: Sequence[jax.Array]) -> object:
+    def __call__(self, given: Sequence[ArrayLike]) -> object:
         """Run it."""
         arrays = iter(self.compiled(*given))
         return jax.tree.map(lambda leaf: next(arrays) if isinstance(leaf, _Array) else leaf, self.result)
@@ -81,7 +82,7 @@ def _found(module: str, name: str) -> object:
     return thing
 
 
-def name_of(function: Callable[..., object], called: object, leaves: Sequence[jax.Array]) -> str | None:
+def name_of(function: Callable[..., object], called: object, leaves: Sequence[ArrayLike]) -> str | None:
     """The name of a function's program for the structure it is called with and arrays like `leaves`; None without one."""
     if function.__module__.partition(".")[0] not in _OURS or jax.default_backend() != "cpu" or jax.device_count() > 1:
         return None
@@ -92,7 +93,7 @@ def name_of(function: Callable[..., object], called: object, leaves: Sequence[ja
     return hashlib.sha256(_surroundings() + written).hexdigest()
 
 
-def _kind(leaf: jax.Array) -> tuple[tuple[int, ...], str, bool]:
+def _kind(leaf: ArrayLike) -> tuple[tuple[int, ...], str, bool]:
     kind = jax.typeof(leaf)
     return kind.shape, str(kind.dtype), getattr(kind, "weak_type", False)
 
