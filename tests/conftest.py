@@ -4,7 +4,10 @@ import os
 
 # Tests mostly compile. One LLVM module per program compiles about twice as fast as the default of 32, with the same code, and
 # XLA's former code generator (which `compiled` takes for theories) in two thirds of the time.
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_use_fusion_emitters=false")
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1",
+)
 # jax writes its cache in place: a process that reads what another is writing would warn, and warnings are errors here.
 os.environ.setdefault("DIMFREE_CACHE", "off")
 

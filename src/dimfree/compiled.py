@@ -32,8 +32,12 @@ FORMS: dict[Hashable, Kept] = {}  # what this process has compiled or loaded
 _folder: list[Path] = []  # where programs are kept, once that is decided
 
 # XLA's former code generator builds programs of many small operations in half the time; what it builds is as fast for the
-# theories, and a tenth slower for SGD.
-_QUICK: Options = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": "1"}
+# theories, and a tenth slower for SGD. LLVM's first level of optimisation gives the same bits at the same speed as its third.
+_QUICK: Options = {
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": "1",
+    "xla_backend_optimization_level": "1",
+}
 # Without its optimisations LLVM takes half the time again. What it builds is several times slower, so this is for what is
 # computed in milliseconds anyway: theories without a large array, and what goes through its arrays once.
 _QUICKER: Options = {**_QUICK, "xla_backend_optimization_level": "0"}
