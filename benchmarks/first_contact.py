@@ -1,7 +1,7 @@
 """First answers: CPU seconds of fresh processes, with an empty and with a full cache of programs, over those of a bare import.
 
 `python benchmarks/first_contact.py` prints the table, `--json FILE` writes it. Ratios are to `import jax, diffrax, xarray` in a
-process of its own in the same run, because machines differ and are noisy.
+process of its own in the same run, because machines differ and are noisy; of two tries the better one counts.
 """
 
 import argparse
@@ -77,9 +77,12 @@ def measured() -> dict[str, dict[str, float]]:
         bare = min(seconds(IMPORTS, Path(place)) for _ in range(3))
         table = {"import jax, diffrax, xarray": {"first": bare}}
         for name, code in cases.items():
-            cache = Path(place) / name.replace(" ", "-")
-            cache.mkdir()
-            table[name] = {"first": seconds(code, cache), "second process": seconds(code, cache)}
+            tries = []
+            for number in range(2):
+                cache = Path(place) / f"{name.replace(' ', '-')}-{number}"
+                cache.mkdir()
+                tries.append((seconds(code, cache), seconds(code, cache)))
+            table[name] = dict(zip(("first", "second process"), map(min, zip(*tries, strict=True)), strict=True))
         cache = Path(place) / "width"
         cache.mkdir()
         both = subprocess.run(
