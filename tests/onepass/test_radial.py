@@ -12,12 +12,13 @@ from dimfree.functions.ramps import DIP_RAMP, RAMP
 from dimfree.gaussian.directions import interaction, potential
 from dimfree.onepass.fields.field import Descent, Field, advance, begin, solve
 from dimfree.onepass.fields.radial import ScaledRadialField, quantile_radii, two_gaussians
+from stages import gating
 
 field = lru_cache(two_gaussians)
 R = jnp.asarray([0.1, 0.4, 0.9, 1.4, 2.3])
 
 
-@pytest.mark.parametrize("d", [40.0, inf])
+@pytest.mark.parametrize("d", gating([40.0, inf], [inf]))
 def test_psi_and_risk_are_made_of_the_kernels(d):
     problem, mass = field(DIP_RAMP, 0.5, d), jnp.asarray([0.1, 0.2, 0.3, 0.15, 0.25])
     V = jax.jit(lambda r: potential(DIP_RAMP, 0.5, r))(R)

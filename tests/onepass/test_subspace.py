@@ -35,9 +35,9 @@ def some_neurons(n=6, k=2, seed=0):
     ("name", "d", "overlap", "kinks"),
     [
         ("erf", inf, [[1, 0.3], [0.3, 1.2]], None),
-        ("erf", 20.0, [[1, 0.3], [0.3, 1.2]], None),
-        ("relu", inf, [[1, 0], [0, 1.2]], AT_ZERO),
-        ("relu", 20.0, [[1, 0], [0, 1.2]], AT_ZERO),
+        pytest.param("erf", 20.0, [[1, 0.3], [0.3, 1.2]], None, marks=pytest.mark.slow),
+        pytest.param("relu", inf, [[1, 0], [0, 1.2]], AT_ZERO, marks=pytest.mark.slow),
+        pytest.param("relu", 20.0, [[1, 0], [0, 1.2]], AT_ZERO, marks=pytest.mark.slow),
         pytest.param("hard-tanh", 20.0, [[1, 0], [0, 1]], [[-1.0, 1.0]] * 2, marks=pytest.mark.slow),
         pytest.param("tanh", inf, [[1, 0.3], [0.3, 1.2]], None, marks=pytest.mark.slow),
         pytest.param("tanh", 20.0, [[1, 0.3], [0.3, 1.2]], None, marks=pytest.mark.slow),

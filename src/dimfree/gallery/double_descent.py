@@ -44,7 +44,7 @@ class DoubleDescent(Entry[xr.Dataset]):
     def measure(self, full: bool, watch: Watcher) -> xr.Dataset:
         """Theory at many numbers of features, fits at some."""
         inputs, seeds = (400, 20) if full else (200, 8)
-        fine = np.unique([*np.geomspace(_FITTED[0], _FITTED[-1], 40), *_FITTED])
+        fine = np.unique([*np.geomspace(_FITTED[0], _FITTED[-1], 160), *_FITTED])
         rows = []
         for number, r in enumerate(fine):
             watch("theory", 0.5 * number / len(fine))
