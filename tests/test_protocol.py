@@ -89,13 +89,8 @@ PROBLEMS = {
     "clusters-square": CLUSTERS.replace(**{"training.loss": "square", "training.batch_fraction": 0.4}),
 }
 CASES = [(case, one.name) for case, problem in PROBLEMS.items() for one in candidates(problem)]
-PLAIN = (
-    "teacher",
-    "gaussians",
-    "points",
-    "hypercube",
-    "clusters",
-)  # one of every kind of data; the others are variants
+# one of every kind of data; the others are variants
+PLAIN = ("teacher", "gaussians", "points", "hypercube", "clusters", "covariates", "margins")
 GATES = [(case, name) for case, name in CASES if case in PLAIN]
 
 # How far the mean risk may be from real SGD at the last time, in per cent. Gradient flow drops the variance of the steps; the

@@ -55,8 +55,7 @@ class Checks:
         assert one.shape[0] >= 200, "too few replicas to tell laws apart"
         for at in np.ndindex(one.shape[1:]):
             x, y = one[(slice(None), *at)], other[(slice(None), *at)]
-            where, size = f"{name}{list(at)}", 1e-9 * max(1.0, np.abs(x).max())
-            x, y = (size * np.round(sample / size) for sample in (x, y))  # what did not move is equal up to rounding
+            where, (x, y, size) = f"{name}{list(at)}", _up_to_rounding(x, y)
             if max(np.ptp(x), np.ptp(y)) < size:  # a constant
                 self.bounded(where, x.mean(), y.mean(), size)
                 continue
@@ -73,8 +72,11 @@ class Checks:
     def same_products(self, name: str, one: np.ndarray, other: np.ndarray) -> None:
         """How the entries (replica, entry) of two samples go together."""
         for i, j in zip(*np.triu_indices(one.shape[1], 1), strict=True):
-            centre = np.median(np.concatenate([one, other]), axis=0)
-            x, y = ((s[:, i] - centre[i]) * (s[:, j] - centre[j]) for s in (one, other))
+            centred = []
+            for n in (i, j):
+                x, y, _ = _up_to_rounding(one[:, n], other[:, n])
+                centred.append((x - np.median([x, y]), y - np.median([x, y])))
+            x, y = (a * b for a, b in zip(*centred, strict=True))
             if max(np.ptp(x), np.ptp(y)) > 1e-12:
                 self._paired(f"{name}[{i}] times [{j}]", x, y)
 
@@ -105,6 +107,12 @@ class Checks:
         assert not failures, (
             f"{len(failures)} of {self.made} checks fail; repeat with DIMFREE_RANDOM_SEED={self.seed}:\n  {shown}"
         )
+
+
+def _up_to_rounding(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Two samples in multiples of a size, and that size: what did not move is equal, however the two sides round."""
+    size = 1e-9 * max(1.0, np.abs(x).max())
+    return size * np.round(x / size), size * np.round(y / size), size
 
 
 def means(samples: Iterable[Mapping[str, np.ndarray]]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
