@@ -113,5 +113,8 @@ def test_claims_fail_with_a_wrong_ingredient(wrong, words):
 
 @pytest.mark.slow
 def test_a_step_that_does_not_shrink_is_not_dimension_free():
-    wrong = DimensionFree(scaled=False, seeds=4)
-    assert failing(wrong, wrong.measure(False, silent)) == ["distance GD-SGD grows like dimension^x, x"]
+    small = {"widths": (20, 40), "dimensions": (15, 60), "seeds": 4}
+    wrong, right = DimensionFree(scaled=False, **small), DimensionFree(**small)
+    grows = "distance GD-SGD grows like dimension^x, x"
+    assert grows in failing(wrong, wrong.measure(False, silent))
+    assert grows not in failing(right, right.measure(False, silent))
