@@ -35,7 +35,12 @@ LINKS = [
 ]
 
 
-@pytest.mark.parametrize("link", LINKS, ids=str)
+def written(value: object) -> str:
+    """A name that is the same in every process."""
+    return getattr(value, "__name__", str(value))
+
+
+@pytest.mark.parametrize("link", LINKS, ids=written)
 def test_what_labels_say_averages_to_what_is_known(link):
     """E[E[g | y]] = 0, E[E[g² | y]] = 1, E[y E[g | y]] = E[y g], E[y E[g² | y]] = E[y g²] (by plain sums over g)."""
     seen = labels(link)
@@ -84,7 +89,7 @@ def test_labels_of_positive_probability():
         (saturating, 2),
         (df.Hermite(hermite=(1.0, 0.0, 0.0, 1e-3)), 1),
     ],
-    ids=str,
+    ids=written,
 )
 def test_generative_exponents(link, exponent):
     assert generative_exponent(link) == exponent
