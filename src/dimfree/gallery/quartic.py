@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Real
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -276,13 +276,13 @@ class Quartic(Entry[xr.Dataset]):
         return np.asarray(ends[:-1] - ends[-1])
 
 
-def _slope(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
+def _slope(x: Real[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
     if not np.all((y > 0) & np.isfinite(y)):
         return float("nan")
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
-def _marked(axes: Axes, sizes: Float[np.ndarray, " n"], what: str, label: str) -> None:
+def _marked(axes: Axes, sizes: Real[np.ndarray, " n"], what: str, label: str) -> None:
     axes.set(xscale="log", xlabel=what, ylabel=label)
     axes.set_xticks(sizes, [f"{x:.0f}" for x in sizes])
     axes.set_xticks([], minor=True)
