@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "dimfree"
 LEVELS = (
     ("_version", "errors"),
     ("registry", "files", "machine", "progress"),
-    ("kept",),
+    ("kept", "spread"),
     ("compiled",),
     ("problem",),
     ("setting",),

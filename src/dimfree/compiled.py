@@ -45,22 +45,22 @@ _SMALL, _LARGE = 5_000, 1_000_000  # numbers
 _WORTH = "jax_persistent_cache_min_compile_time_secs"  # from which on jax keeps a program
 
 
-def program(function: Callable[P, T]) -> Callable[P, T]:
+def program(function: Callable[P, T]) -> "Program[P, T]":
     """The function compiled as a whole: for long loops."""
-    return _Program(function, largest=0)
+    return Program(function, largest=0)
 
 
-def quick_program(function: Callable[P, T]) -> Callable[P, T]:
+def quick_program(function: Callable[P, T]) -> "Program[P, T]":
     """The function compiled as a whole, and more quickly if all of its arrays are small: for loops of some hundred turns."""
-    return _Program(function, largest=_SMALL)
+    return Program(function, largest=_SMALL)
 
 
-def brief_program(function: Callable[P, T]) -> Callable[P, T]:
+def brief_program(function: Callable[P, T]) -> "Program[P, T]":
     """The function compiled as a whole, and more quickly unless an array is large: for what has no loop."""
-    return _Program(function, largest=_LARGE)
+    return Program(function, largest=_LARGE)
 
 
-class _Program(Generic[P, T]):
+class Program(Generic[P, T]):
     """A function with a compiled form for every structure that it was called with."""
 
     def __init__(self, function: Callable[P, T], largest: int) -> None:
@@ -68,15 +68,25 @@ class _Program(Generic[P, T]):
         self._function, self._largest = function, largest
 
     def __call__(self, *args: P.args, **more: P.kwargs) -> T:
+        """Run the form that fits."""
         if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((args, more))):
             return self._function(*args, **more)  # part of somebody's larger program
+        form, given = self._form(*args, **more)
+        return cast(T, form(given))
+
+    def prepare(self, *args: P.args, **more: P.kwargs) -> None:
+        """Compile what the call would run, before several threads make it: one compilation, in the thread that heeds signals."""
+        self._form(*args, **more)
+
+    def _form(self, *args: P.args, **more: P.kwargs) -> tuple[Kept, list[ArrayLike]]:
+        """The program of this structure, and the numbers that it takes."""
         dynamic, static = eqx.partition((args, more), eqx.is_array)
         given, tree = jax.tree.flatten(dynamic)
         constants, structure = jax.tree.flatten(static)
         form = (self, tree, structure, tuple(constants), tuple(jax.typeof(leaf) for leaf in given))
         if form not in FORMS:
             FORMS[form] = self._kept(given, tree, static)
-        return cast(T, FORMS[form](given))
+        return FORMS[form], given
 
     def _kept(self, given: list[ArrayLike], tree: jax.tree_util.PyTreeDef, static: object) -> Kept:
         """From its file, or compiled and written to one, if it can have one."""

@@ -7,6 +7,7 @@ over which stand three ready kinds: evolutions, accounts with a memory, and stat
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import ClassVar, Generic, Literal, NamedTuple, Never, TypeVar
 
 import equinox as eqx
@@ -19,8 +20,11 @@ from dimfree.compiled import brief_program, keep_programs, program, quick_progra
 from dimfree.errors import DivergenceError
 from dimfree.problem import Problem
 from dimfree.setting import Variable
+from dimfree.spread import spread
 
 keep_programs()  # everything that compiles comes by here
+
+_TOGETHER, _MOST = 8, 8  # replicas that are worth a group of their own, and groups at most
 
 
 class Model(eqx.Module):
@@ -137,19 +141,32 @@ class Evolution(Description[M, S], Generic[M, S, X]):
         return self.advance(model, self.begin(model, start, replicas, key), times)[1]
 
     def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
-        """Chunks of times, all of one shape, so that there is one compilation."""
+        """Chunks of times, all of one shape, so that there is one compilation; groups of replicas share the cores."""
         count, size = len(ask.times), min(self.chunk, len(ask.times))
         # a subclass that changes anything has a program of its own, unless it names a twin itself
         twin, numbers = self.twin(model) if "twin" in vars(type(self)) else (self, model)
-        state = _begin(twin, numbers, start, ask.replicas if self.stochastic else 1, ask.key)
+        groups = _groups(ask) if self.stochastic else [ask._replace(replicas=1)]
+        states = [_begin(twin, numbers, start, group.replicas, group.key) for group in groups]
         for first in range(0, count, size):
             asked = ask.times[first : first + size]
-            padded = np.pad(asked, (0, size - len(asked)), mode="edge")
-            state, seen = _advance(twin, numbers, state, jax.device_put(padded))
-            if why := self.failure(model, state):
+            padded = jax.device_put(np.pad(asked, (0, size - len(asked)), mode="edge"))
+            _ADVANCED[twin.real].prepare(twin, numbers, states[0], padded)
+            found = spread(partial(_advance_group, twin, numbers, padded), states)
+            states, seen = [state for state, _ in found], [seen for _, seen in found]
+            if why := next(filter(None, (self.failure(model, state) for state in states)), None):
                 raise DivergenceError(why)
-            values = {name: np.asarray(x)[: len(asked)] for name, x in seen.items()}
+            joined = {name: np.concatenate([one[name] for one in seen], axis=1) for name in seen[0]}
+            values = {name: x[: len(asked), : ask.replicas] for name, x in joined.items()}
             yield Piece(values, "time", (first + len(asked)) / count)
+
+
+def _groups(ask: Ask) -> list[Ask]:
+    """Replicas in equal groups with keys of their own: what is drawn depends on how many they are, never on the cores."""
+    count = min(_MOST, -(-ask.replicas // _TOGETHER))
+    if count == 1:
+        return [ask]
+    size = -(-ask.replicas // count)  # of all, so that one program fits; those too many are dropped
+    return [ask._replace(replicas=size, key=jax.random.fold_in(ask.key, number)) for number in range(count)]
 
 
 def _begun(one: Evolution[M, S, X], model: M, start: S, replicas: int, key: Key[Array, ""]) -> X:
@@ -174,6 +191,14 @@ _ADVANCED = {False: quick_program(_advanced), True: program(_advanced)}  # by wh
 
 def _advance(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
     return _ADVANCED[one.real](one, model, state, times)
+
+
+def _advance_group(
+    one: Evolution[M, S, X], model: M, times: Float[Array, " t"], state: X
+) -> tuple[X, Mapping[str, Values]]:
+    """One group of replicas, to the end of what jax would only begin."""
+    state, seen = _advance(one, model, state, times)
+    return state, {name: np.asarray(x) for name, x in seen.items()}
 
 
 class Memory(Description[M, S]):

@@ -1,4 +1,4 @@
-"""The machine: how much memory there is, what does not fit is refused before it starts, what is installed."""
+"""The machine: its cores, how much memory there is, what does not fit is refused before it starts, what is installed."""
 
 import os
 import platform
@@ -28,6 +28,11 @@ _PACKAGES = (
     "pydantic",
     "matplotlib",
 )
+
+
+def cores() -> int:
+    """Processors that this process may use: those of the machine, or what taskset, a container or SLURM leave of them."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def machine_memory() -> float:

@@ -130,11 +130,12 @@ def test_a_second_layer_that_stays_scales_the_neurons():
 def test_gradients_pass_through_all_steps():
     """Of the risk at the end, with respect to a number of the field and to the start."""
     start, times, step = quantile_radii(0.8, 10, 40), jnp.asarray([0.3, 1.0]), jnp.asarray(0.05)
+    problem = field(RAMP, 0.8, 40.0)
 
     @eqx.filter_jit
     def last(stretch, kappa):
-        problem = eqx.tree_at(lambda f: f.nodes, field(RAMP, 0.8, 40.0), replace_fn=lambda x: stretch * x)
-        return advance(problem, begin(kappa * start), times, step)[1].risk[-1]
+        stretched = eqx.tree_at(lambda f: f.nodes, problem, replace_fn=lambda x: stretch * x)
+        return advance(stretched, begin(kappa * start), times, step)[1].risk[-1]
 
     found = jax.jit(jax.grad(last, argnums=(0, 1)))(1.0, 1.0)
     for n, slope in enumerate(found):

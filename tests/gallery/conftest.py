@@ -1,0 +1,32 @@
+"""A run that several claims are about is made once: an entry and its wrong variants differ in a few of their runs only."""
+
+import hashlib
+import importlib
+
+import jax
+import numpy as np
+import pytest
+
+
+def _content(starts):
+    hashed = hashlib.sha256()
+    for leaf in jax.tree.leaves(starts):
+        hashed.update(np.asarray(leaf).tobytes())
+    return hashed.hexdigest()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _runs_are_shared():
+    """What a run depends on: the problem, the description with its own fields, and the starts; its key follows from them."""
+    module, seen = importlib.import_module("dimfree.comparison.compare"), {}
+    run = module.record_starts
+
+    def remembered(problem, one, starts, key, watch=lambda done: None):
+        what = problem.digest, type(one), repr(one.settings), one.title, _content(starts)
+        if what not in seen:
+            seen[what] = run(problem, one, starts, key, watch)
+        return seen[what].copy(deep=True)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "record_starts", remembered)
+        yield
