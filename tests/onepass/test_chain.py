@@ -57,8 +57,12 @@ def run_of(name: str, walker: str) -> Overlaps:
     m, start, times = model(problem), start_of(problem, seed=2, twins=twins), jnp.asarray(STEPS) * problem.time_step
     seed, one = {"sgd": (0, VectorSGD()), "chain": (1, OverlapChain())}[walker]
     state = one.begin(m, start, REPLICAS, jax.random.key(10 + seed))
-    seen = jax.jit(lambda s, t: one.advance(m, s, t)[1])(state, times)
-    return Overlaps(seen["Q"], seen["M"], seen["a"])
+
+    def overlaps(state, times):  # alone: the risk of an own function is a quadrature for every replica
+        seen = one.advance(m, state, times)[1]
+        return Overlaps(seen["Q"], seen["M"], seen["a"])
+
+    return jax.jit(overlaps)(state, times)
 
 
 def named(overlaps: Overlaps, i: int) -> dict[str, np.ndarray]:

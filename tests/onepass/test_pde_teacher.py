@@ -150,7 +150,6 @@ def test_finite_networks_are_off_like_one_over_width():
         pytest.param(
             TEACHER.replace(
                 **{
-                    "network.activation": "tanh",
                     "network.second_layer": "trained",
                     "training.weight_decay": 0.2,
                     "training.scheduled": "everything",
