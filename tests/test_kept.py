@@ -57,6 +57,7 @@ def files(folder: Path) -> list[Path]:
     return sorted((folder / "dimfree" / "xla").glob("*.program"))
 
 
+@pytest.mark.slow
 def test_a_second_process_traces_nothing_and_gives_the_same_bits_and_damage_is_mended(tmp_path):
     first, second = solved(tmp_path), solved(tmp_path)
     assert int(first[0]) > 0

@@ -32,6 +32,7 @@ def failing(entry, data):
     return {number for number, claim in enumerate(entry.claims(data)) if not claim.holds}
 
 
+@pytest.mark.slow
 def test_the_shelf_knows_them_and_what_they_take():
     for name, cls in ENTRIES.items():
         entry = shelf.entry(name)

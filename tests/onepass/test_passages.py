@@ -76,6 +76,7 @@ def test_coarse_looks_cost_little_accuracy(starts, fine):
     assert np.ptp(late) > 0
 
 
+@pytest.mark.slow
 def test_vectors_and_chain_leave_at_the_same_time():
     """Means and spreads over 225 starts each; vectors share their teacher."""
     on_vectors = draw_starts(PROBLEM, jax.random.key(5), 225, vectors=True)

@@ -50,6 +50,7 @@ def means(found):
     return np.stack([found[letter].mean(axis=(1, 2)) for letter in LETTERS])
 
 
+@pytest.mark.slow
 def test_follows_real_sgd():
     problem, times = RAMP.replace(**{"training.learning_rate": 1.28}), [0.0, 0.5, 1.0, 2.0]
     real = seen(df.VectorSGD(), problem, times)

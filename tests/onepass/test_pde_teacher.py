@@ -144,7 +144,7 @@ def test_finite_networks_are_off_like_one_over_width():
 @pytest.mark.parametrize(
     ("problem", "times"),
     [
-        pytest.param(TEACHER, [0.0, 1.0, 3.0], id="teacher"),
+        pytest.param(TEACHER, [0.0, 1.0, 3.0], id="teacher", marks=pytest.mark.slow),
         pytest.param(STAIRCASE, [0.0, 1.0, 2.0], id="staircase", marks=pytest.mark.slow),
         pytest.param(STAIRCASE.replace(**ALL), [0.0, 1.0, 2.0], id="offsets", marks=pytest.mark.slow),
         pytest.param(

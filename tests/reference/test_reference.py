@@ -5,6 +5,7 @@ import pytest
 
 from dimfree.errors import ProblemError
 from dimfree.reference.check import ADAPTERS, WAITING, Item, check, items
+from stages import gating
 
 
 def test_item_agrees_or_waits_by_name(item: Item, record_property):
@@ -27,7 +28,7 @@ def test_an_item_of_an_unknown_kind_is_named():
         check(item)
 
 
-@pytest.mark.parametrize("name", ["rhs_erf", "kernel_relu", "traj_square"])
+@pytest.mark.parametrize("name", gating(["rhs_erf", "kernel_relu", "traj_square"], ["kernel_relu"]))
 def test_a_wrong_number_is_noticed(name):
     item = next(item for item in items() if item.id == name)
     key = next(iter(item.expected))
