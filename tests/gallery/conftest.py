@@ -11,7 +11,8 @@ import pytest
 def _content(starts):
     hashed = hashlib.sha256()
     for leaf in jax.tree.leaves(starts):
-        hashed.update(np.asarray(leaf).tobytes())
+        is_key = isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        hashed.update(np.asarray(jax.random.key_data(leaf) if is_key else leaf).tobytes())
     return hashed.hexdigest()
 
 
