@@ -132,6 +132,10 @@ class Evolution(Description[M, S], Generic[M, S, X]):
         """Whose program runs it, and with what numbers: what is a special case of another description is not compiled itself."""
         return self, model
 
+    def runner(self, model: M) -> tuple["Evolution[M, S, X]", M]:
+        """Its twin, if it names one itself: a subclass that changes anything has a program of its own."""
+        return self.twin(model) if "twin" in vars(type(self)) else (self, model)
+
     def run(self, model: M, start: S, times: Float[Array, " t"], key: Key[Array, ""], replicas: int = 1) -> Observed:
         """Observables at `times`, in one pure call."""
         return self.advance(model, self.begin(model, start, replicas, key), times)[1]
@@ -139,8 +143,7 @@ class Evolution(Description[M, S], Generic[M, S, X]):
     def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
         """Chunks of times, all of one shape, so that there is one compilation."""
         count, size = len(ask.times), min(self.chunk, len(ask.times))
-        # a subclass that changes anything has a program of its own, unless it names a twin itself
-        twin, numbers = self.twin(model) if "twin" in vars(type(self)) else (self, model)
+        twin, numbers = self.runner(model)
         state = _begin(twin, numbers, start, ask.replicas if self.stochastic else 1, ask.key)
         for first in range(0, count, size):
             asked = ask.times[first : first + size]
@@ -152,9 +155,10 @@ class Evolution(Description[M, S], Generic[M, S, X]):
             yield Piece(values, "time", (first + len(asked)) / count)
 
 
-def _begun(one: Evolution[M, S, X], model: M, start: S, replicas: int, key: Key[Array, ""]) -> X:
-    begun: X = jax.tree.map(_as_computed, one.begin(model, start, replicas, key))
-    return begun
+def begun(one: Evolution[M, S, X], model: M, start: S, replicas: int, key: Key[Array, ""]) -> X:
+    """Where an evolution begins, in the types of what it goes on with."""
+    state: X = jax.tree.map(_as_computed, one.begin(model, start, replicas, key))
+    return state
 
 
 def _as_computed(leaf: object) -> object:
@@ -164,12 +168,13 @@ def _as_computed(leaf: object) -> object:
     return jax.lax.convert_element_type(leaf, leaf.dtype)
 
 
-def _advanced(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
+def advanced(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
+    """Where it goes from there."""
     return one.advance(model, state, times)
 
 
-_begin = brief_program(_begun)
-_ADVANCED = {False: quick_program(_advanced), True: program(_advanced)}  # by whether it is real, and its loops long
+_begin = brief_program(begun)
+_ADVANCED = {False: quick_program(advanced), True: program(advanced)}  # by whether it is real, and its loops long
 
 
 def _advance(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:

@@ -43,7 +43,7 @@ def compare(
     each = dict(replicas) if isinstance(replicas, Mapping) else {}
     everywhere = None if isinstance(replicas, Mapping) else replicas
     problem = settled(problem, {"run.until": until, "run.replicas": everywhere, "run.seed": seed})
-    wanted = _wanted(problem, only)
+    wanted = named(problem, only, "only")
     for title in each:
         if title not in {one.title for one in wanted}:
             raise ProblemError(
@@ -85,13 +85,13 @@ def _limit(budget: float | None) -> float:
     return float(budget)
 
 
-def _wanted(problem: Problem, only: Iterable[str | AnyDescription] | None) -> list[AnyDescription]:
+def named(problem: Problem, only: Iterable[str | AnyDescription] | None, argument: str) -> list[AnyDescription]:
     """What was asked for, or all that speaks of the problem; results are kept by title, so that titles must differ."""
     if only is None:
         return candidates(problem)
     if isinstance(only, str):
         only = [only]
-    wanted = [description(one) if isinstance(one, str) else _checked(one) for one in only]
+    wanted = [description(one) if isinstance(one, str) else _checked(one, argument) for one in only]
     titles = [one.title for one in wanted]
     for title in titles:
         if titles.count(title) > 1:
@@ -102,12 +102,12 @@ def _wanted(problem: Problem, only: Iterable[str | AnyDescription] | None) -> li
     return wanted
 
 
-def _checked(one: AnyDescription) -> AnyDescription:
+def _checked(one: AnyDescription, argument: str) -> AnyDescription:
     if isinstance(one, Description):
         return one
     name = one.__name__ if isinstance(one, type) else repr(one)
     instead = f"the object {name}(...)" if isinstance(one, type) else "a name such as those of `dimfree list`"
-    raise ProblemError(f"only got {name}, which is not a description; give {instead}.")
+    raise ProblemError(f"{argument} got {name}, which is not a description; give {instead}.")
 
 
 def _nothing_ran(left_out: tuple[LeftOut, ...], tried: tuple[AnyDescription, ...]) -> Exception:

@@ -1,13 +1,13 @@
 """The one loop that runs a description: progress, interruption and divergence are handled here and nowhere else."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import jax
 import numpy as np
 import xarray as xr
 
-from dimfree.description import AnyDescription, Ask, Cost, Model, Piece, Stationary, Times
+from dimfree.description import AnyDescription, Ask, Cost, Model, Piece, Stationary, Times, Values
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
 from dimfree.machine import BASELINE
 from dimfree.problem import Problem
@@ -28,28 +28,38 @@ def record(
     replicas: int | None = None,
 ) -> xr.Dataset:
     """Run one description over the times of the problem and label what it observed; `replicas` instead of the problem's."""
-    refusal = why_not(one, problem)
-    if refusal:
-        raise RefusalError(f"{one.title} refuses: {refusal}")
+    refuse(problem, one)
     wall, cpu = time.perf_counter(), time.process_time()
-    asked, pieces = Ask(problem.times, replicas or problem.run.replicas, key), list[Piece]()
-    for piece in speaking(one).account(model_of(problem), start, asked):
-        _check(problem, one, _times_of(piece, pieces, asked.times), piece)
-        pieces.append(piece)
-        watch(piece.done)
-    axis = _AXES[pieces[0].along]
-    names = pieces[0].observables
-    joined = {name: np.concatenate([piece.observables[name] for piece in pieces], axis=axis) for name in names}
+    asked = Ask(problem.times, replicas or problem.run.replicas, key)
+    joined = join(problem, one, speaking(one).account(model_of(problem), start, asked), watch)
     warnings = speaking(one).warns(problem, model_of(problem), joined)
     spent = {"wall_seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
     return dataset(problem, one, asked.times, joined, spent, warnings)
 
 
-def record_end(problem: Problem, one: Stationary[Model, object]) -> xr.Dataset:
-    """What a stationary account says, without the times that it does not have."""
+def refuse(problem: Problem, one: AnyDescription) -> None:
+    """Raise what a description says against a problem, if anything."""
     refusal = why_not(one, problem)
     if refusal:
         raise RefusalError(f"{one.title} refuses: {refusal}")
+
+
+def join(
+    problem: Problem, one: AnyDescription, given: Iterable[Piece], watch: Watcher = lambda done: None
+) -> dict[str, Values]:
+    """The pieces of an account as one, each looked at as it comes."""
+    pieces = list[Piece]()
+    for piece in given:
+        _check(problem, one, _times_of(piece, pieces, problem.times), piece)
+        pieces.append(piece)
+        watch(piece.done)
+    axis, names = _AXES[pieces[0].along], pieces[0].observables
+    return {name: np.concatenate([piece.observables[name] for piece in pieces], axis=axis) for name in names}
+
+
+def record_end(problem: Problem, one: Stationary[Model, object]) -> xr.Dataset:
+    """What a stationary account says, without the times that it does not have."""
+    refuse(problem, one)
     wall, cpu = time.perf_counter(), time.process_time()
     found = {name: np.asarray(values) for name, values in one.solve(model_of(problem)).items()}
     warnings = one.warns(problem, model_of(problem), found)
