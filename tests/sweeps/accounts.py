@@ -10,7 +10,7 @@ import numpy as np
 
 import dimfree as df
 
-BASE = df.Problem(dimension=50, run=df.Run(until=2.0, replicas=2, points=5))
+BASE = df.Problem(dimension=50, run=df.Run(until=2.0, replicas=2, points=5, spacing="linear"))
 RATES = "training.learning_rate"
 
 

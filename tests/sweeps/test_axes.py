@@ -61,7 +61,7 @@ def test_a_key_of_another_kind_is_known_by_that_kind():
     assert axis.changes(0) == {"start.kind": "sphere", "start.radius": 1.0}
 
 
-@pytest.mark.parametrize(("largest", "times"), [(0.2, BASE.times), (20.0, None)])
+@pytest.mark.parametrize(("largest", "times"), [(2.0, BASE.times), (50.0, None)])
 def test_points_share_the_times_of_the_problem_or_of_the_coarsest(largest, times):
     plan = define(BASE, {RATES: [0.1, largest], "network.width": [1, 2]}, [Square()])
     if times is None:  # that of the problem has two times within one step

@@ -4,11 +4,11 @@ import os
 import pickle
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing import get_context, parent_process
 from threading import Thread
 
@@ -16,6 +16,7 @@ from dimfree.errors import OutputError, ProblemError
 from dimfree.sweeps.batches import Batch, Outcome, compute
 
 Outcomes = list[Outcome]
+Sent = tuple[Batch, bytes]
 KILLED = "the process that computed it was killed more than once; it may need more memory than there is."
 
 
@@ -49,32 +50,30 @@ class Processes(Engine):
 
     def map(self, work: Iterable[Batch]) -> Iterator[Outcomes]:
         """As they are finished."""
-        waiting, suspects, broken = iter(work), list[Batch](), True
-        while broken:
-            broken = yield from self._until_broken(waiting, suspects, self.count)
-        for batch in suspects:
-            if (yield from self._until_broken(iter([batch]), [], 1)):
-                yield failed(batch, KILLED)
+        waiting, suspects = ((batch, sent(batch)) for batch in work), list[Sent]()
+        for first in waiting:
+            yield from self._until_broken(chain([first], waiting), suspects, self.count)
+        for suspect in suspects:
+            guilty = list[Sent]()
+            yield from self._until_broken(iter([suspect]), guilty, 1)
+            yield from (failed(batch, KILLED) for batch, _ in guilty)
 
-    def _until_broken(
-        self, waiting: Iterator[Batch], suspects: list[Batch], count: int
-    ) -> Generator[Outcomes, None, bool]:
-        """Take from what is waiting until nothing is left, or a process is killed; whether it was."""
-        underway: dict[Future[Outcomes], Batch] = {}
+    def _until_broken(self, waiting: Iterator[Sent], suspects: list[Sent], count: int) -> Iterator[Outcomes]:
+        """Take from what is waiting until nothing is left, or a process is killed."""
+        underway: dict[Future[Outcomes], Sent] = {}
         with _pool(count) as pool:
             while True:
-                for batch in islice(waiting, 2 * count - len(underway)):
-                    underway[_submitted(pool, batch)] = batch
+                for one in islice(waiting, 2 * count - len(underway)):
+                    underway[_submitted(pool, one[1])] = one
                 if not underway:
-                    return False
+                    return
                 done, _ = wait(underway, return_when=FIRST_COMPLETED)
-                for future in done:
-                    if isinstance(future.exception(), BrokenProcessPool):
-                        continue
-                    yield outcomes_of(underway.pop(future), future)
-                if any(future in underway for future in done):
+                whole = [future for future in done if not isinstance(future.exception(), BrokenProcessPool)]
+                for future in whole:
+                    yield outcomes_of(underway.pop(future)[0], future)
+                if len(whole) < len(done):
                     suspects.extend(underway.values())
-                    return True
+                    return
 
 
 def sent(batch: Batch) -> bytes:
@@ -106,9 +105,9 @@ def failed(batch: Batch, why: str) -> Outcomes:
     return [Outcome(key, None, why, 0.0) for key in batch.keys]
 
 
-def _submitted(pool: ProcessPoolExecutor, batch: Batch) -> "Future[Outcomes]":
+def _submitted(pool: ProcessPoolExecutor, batch: bytes) -> "Future[Outcomes]":
     try:
-        return pool.submit(computed, sent(batch))
+        return pool.submit(computed, batch)
     except BrokenProcessPool as failure:
         lost = Future[Outcomes]()
         lost.set_exception(failure)

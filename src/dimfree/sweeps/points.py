@@ -101,9 +101,8 @@ class Sweep:
         coarsest = max(problems.values(), key=lambda one: one.time_step)
         if (np.diff(np.rint(times / coarsest.time_step)) < 1).any():  # two of them are within one step
             times = coarsest.times
-        if any(not np.array_equal(one.times, times) for one in problems.values()):
-            saved = {"run.times": times[1:].tolist(), "run.until": float(times[-1])}
-            grid |= {place: one.replace(**saved) for place, one in problems.items()}
+        saved = {"run.times": times[1:].tolist(), "run.until": float(times[-1])}
+        grid |= {place: one.replace(**saved) for place, one in problems.items()}
         return grid, Clock("time", tuple(times.tolist()), coarsest.time_units)
 
     def _changes(self, place: tuple[int, ...]) -> dict[str, Any]:
