@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from dimfree.results.landmarks import Plateau, crossing_times, plateau
     from dimfree.results.record import record
     from dimfree.setting import Setting, Variable
+    from dimfree.sweeps.figure import plot_sweep
     from dimfree.sweeps.run import sweep
     from dimfree.sweeps.status import open_sweep
 
@@ -241,6 +242,7 @@ _HOMES = {
         "Setting",
         "Variable",
     ),
+    "dimfree.sweeps.figure": ("plot_sweep",),
     "dimfree.sweeps.run": ("sweep",),
     "dimfree.sweeps.status": ("open_sweep",),
 }

@@ -45,20 +45,29 @@ class Cost(NamedTuple):
     memory: float  # bytes, beside those of the process itself
 
 
+class Reached(NamedTuple):
+    """Where an account has come to: how many times or replicas are done, and the arrays of an evolution's state there."""
+
+    upto: int
+    state: tuple[Array, ...] = ()
+
+
 class Ask(NamedTuple):
-    """What is wanted of a description: when, how many, and by which randomness."""
+    """What is wanted of a description: when, how many, by which randomness, and what of it is there already."""
 
     times: Times
     replicas: int
     key: Key[Array, ""]
+    reached: Reached = Reached(0)
 
 
 class Piece(NamedTuple):
-    """A part of an account; pieces are joined along `along`. Progress and interruption hang on pieces."""
+    """A part of an account; pieces are joined along `along`. Progress, interruption and checkpoints hang on pieces."""
 
     observables: Mapping[str, Values]  # with leading axes (time, replica)
     along: Literal["time", "replica"]
     done: float  # share of the work, 0 to 1
+    reached: Reached | None = None  # from where the account can be continued, if it can
 
 
 class Description(eqx.Module, Generic[M, S]):
@@ -145,14 +154,17 @@ class Evolution(Description[M, S], Generic[M, S, X]):
         count, size = len(ask.times), min(self.chunk, len(ask.times))
         twin, numbers = self.runner(model)
         state = _begin(twin, numbers, start, ask.replicas if self.stochastic else 1, ask.key)
-        for first in range(0, count, size):
+        if ask.reached.upto:
+            state = jax.tree.unflatten(jax.tree.structure(state), ask.reached.state)
+        for first in range(ask.reached.upto, count, size):
             asked = ask.times[first : first + size]
             padded = np.pad(asked, (0, size - len(asked)), mode="edge")
             state, seen = _advance(twin, numbers, state, jax.device_put(padded))
             if why := self.failure(model, state):
                 raise DivergenceError(why)
             values = {name: np.asarray(x)[: len(asked)] for name, x in seen.items()}
-            yield Piece(values, "time", (first + len(asked)) / count)
+            reached = Reached(first + len(asked), tuple(jax.tree.leaves(state)))
+            yield Piece(values, "time", reached.upto / count, reached)
 
 
 def begun(one: Evolution[M, S, X], model: M, start: S, replicas: int, key: Key[Array, ""]) -> X:
@@ -195,9 +207,10 @@ class Memory(Description[M, S]):
     def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
         """Replica by replica."""
         count = self.replicas(model, ask.replicas)
-        for number in range(count):
+        for number in range(ask.reached.upto, count):
             seen = self.replica(model, start, ask.times, ask.key, number)
-            yield Piece({name: x[:, None] for name, x in seen.items()}, "replica", (number + 1) / count)
+            values = {name: x[:, None] for name, x in seen.items()}
+            yield Piece(values, "replica", (number + 1) / count, Reached(number + 1))
 
 
 class Stationary(Description[M, S]):

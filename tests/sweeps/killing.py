@@ -51,7 +51,7 @@ def kill(store: Path, engine: str, points: int, whom: str, moment: random.Random
         os.sched_yield()
     if whom == "driver":
         process.kill()
-        process.wait()
+        process.communicate()
         return
     with suppress(ProcessLookupError, IndexError):  # it may be at its end
         os.kill(moment.choice(workers(process.pid)), signal.SIGKILL)

@@ -2,7 +2,9 @@ import json
 import resource
 import shutil
 import signal
+from typing import ClassVar
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
@@ -186,6 +188,22 @@ def test_shapes_that_differ_are_filled_up(tmp_path):
     assert np.isfinite(narrow[..., :2]).all()
     assert np.isnan(data["a"].sel(description="decay")).all()
     assert data["risk"].dims == ("description", "network.width", "time", "replica")
+
+
+class Pair(Decay):
+    """Two replicas, where the others have one."""
+
+    stochastic: ClassVar[bool] = True
+    variables: ClassVar[dict[str, df.Variable]] = {"pair": df.Variable(("time", "replica"), "1", "two")}
+
+    def advance(self, model, state, times):
+        return state, {"pair": jnp.ones((len(times), 2))}
+
+
+def test_accounts_may_have_other_replicas():
+    data = df.sweep(BASE, {RATES: [1.0]}, descriptions=[Decay(), Pair(label="pair")])
+    assert data.sizes["replica"] == 2
+    assert np.isnan(data["risk"].sel(description="decay").values[..., 1]).all()
 
 
 def test_export_is_one_file(tmp_path):

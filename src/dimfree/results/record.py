@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import chain
 
 import jax
 import numpy as np
@@ -12,6 +14,7 @@ from dimfree.errors import DivergenceError, ProblemError, RefusalError
 from dimfree.machine import BASELINE
 from dimfree.problem import Problem
 from dimfree.registry import setting_of
+from dimfree.results.checkpoint import Checkpoint, Checkpoints
 from dimfree.results.dataset import dataset, warnings_of
 from dimfree.setting import model_of, speaking, why_not
 
@@ -26,12 +29,17 @@ def record(
     key: jax.Array,
     watch: Watcher = lambda done: None,
     replicas: int | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> xr.Dataset:
     """Run one description over the times of the problem and label what it observed; `replicas` instead of the problem's."""
     refuse(problem, one)
     wall, cpu = time.perf_counter(), time.process_time()
     asked = Ask(problem.times, replicas or problem.run.replicas, key)
-    joined = join(problem, one, speaking(one).account(model_of(problem), start, asked), watch)
+    earlier = checkpoint.earlier() if checkpoint else None
+    if earlier and earlier.reached:
+        asked = asked._replace(reached=earlier.reached)
+    pieces = chain([earlier] if earlier else [], speaking(one).account(model_of(problem), start, asked))
+    joined = join(problem, one, pieces, watch, checkpoint)
     warnings = speaking(one).warns(problem, model_of(problem), joined)
     spent = {"wall_seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
     return dataset(problem, one, asked.times, joined, spent, warnings)
@@ -45,14 +53,24 @@ def refuse(problem: Problem, one: AnyDescription) -> None:
 
 
 def join(
-    problem: Problem, one: AnyDescription, given: Iterable[Piece], watch: Watcher = lambda done: None
+    problem: Problem,
+    one: AnyDescription,
+    given: Iterable[Piece],
+    watch: Watcher = lambda done: None,
+    checkpoint: Checkpoint | None = None,
 ) -> dict[str, Values]:
     """The pieces of an account as one, each looked at as it comes."""
     pieces = list[Piece]()
     for piece in given:
         _check(problem, one, _times_of(piece, pieces, problem.times), piece)
-        pieces.append(piece)
+        pieces.append(piece._replace(reached=None))  # only the last state is needed
+        if checkpoint:
+            checkpoint.keep(partial(_joined, pieces), piece)
         watch(piece.done)
+    return _joined(pieces)
+
+
+def _joined(pieces: list[Piece]) -> dict[str, Values]:
     axis, names = _AXES[pieces[0].along], pieces[0].observables
     return {name: np.concatenate([piece.observables[name] for piece in pieces], axis=axis) for name in names}
 
@@ -68,15 +86,23 @@ def record_end(problem: Problem, one: Stationary[Model, object]) -> xr.Dataset:
 
 
 def record_starts(
-    problem: Problem, one: AnyDescription, starts: Sequence[object], key: jax.Array, watch: Watcher = lambda done: None
+    problem: Problem,
+    one: AnyDescription,
+    starts: Sequence[object],
+    key: jax.Array,
+    watch: Watcher = lambda done: None,
+    checkpoints: Checkpoints | None = None,
 ) -> xr.Dataset:
     """The same from several starts, to which the replicas are shared out; a deterministic account has one replica of each."""
     if len(starts) == 1:
-        return record(problem, one, starts[0], key, watch)
+        kept = checkpoints.of(problem, one, 0) if checkpoints else None
+        return record(problem, one, starts[0], key, watch, checkpoint=kept)
     parts = []
     for number, start in enumerate(starts):
         told = lambda done, before=number: watch((before + done) / len(starts))  # noqa: E731
-        part = record(problem, one, start, jax.random.fold_in(key, number), told, problem.run.replicas // len(starts))
+        kept = checkpoints.of(problem, one, number) if checkpoints else None
+        share = problem.run.replicas // len(starts)
+        part = record(problem, one, start, jax.random.fold_in(key, number), told, share, kept)
         parts.append(part.assign_coords(start=("replica", np.full(part.sizes["replica"], number))))
     joined = xr.concat(parts, "replica", data_vars="all", coords="minimal", combine_attrs="override")
     spent = {name: sum(part.attrs[name] for part in parts) for name in ("wall_seconds", "cpu_seconds")}

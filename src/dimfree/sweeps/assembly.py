@@ -1,6 +1,6 @@
 """From points to one dataset with the axes as dimensions; what a point does not have is not a number."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -47,9 +47,9 @@ def assemble(plan: Layout, outcomes: Mapping[str, Outcome], attrs: Mapping[str, 
     data = {place: _on_clock(one, plan.clock.dim) for place, one in there.items() if one is not None}
     ticks = (plan.clock.dim, f"{plan.clock.dim}_")
     names = dict.fromkeys(str(name) for one in data.values() for name in one.variables if name not in ticks)
-    stacked = {
-        name: _stacked(plan, {p: one for p, one in data.items() if name in one.variables}, name) for name in names
-    }
+    sizes = {dim: max(one.sizes.get(dim, 0) for one in data.values()) for one in data.values() for dim in one.sizes}
+    having = {name: {place: one for place, one in data.items() if name in one.variables} for name in names}
+    stacked = {name: _stacked(plan, sizes, some, name) for name, some in having.items()}
     reasons = [outcomes[key].failure if key in outcomes else UNDERWAY for key in plan.keys]
     stacked["failure"] = xr.Variable(
         plan.dims, np.array(reasons, dtype=object).reshape(plan.shape), {"long_name": "why there are no numbers"}
@@ -71,12 +71,11 @@ def _on_clock(data: xr.Dataset, dim: str) -> xr.Dataset:
     return data.drop_vars(renamed.keys()).rename(renamed).assign(time=(dim, data["time"].values, data["time"].attrs))
 
 
-def _stacked(plan: Layout, data: Placed, name: str) -> xr.Variable:
+def _stacked(plan: Layout, sizes: Mapping[Hashable, int], data: Placed, name: str) -> xr.Variable:
     """One observable of all points that have it, in an array that holds the largest of them."""
     parts = {place: one.variables[name] for place, one in data.items()}
     largest = max(parts.values(), key=lambda part: part.ndim)
-    sizes = [max(part.sizes.get(dim, 1) for part in parts.values()) for dim in largest.dims]
-    whole = np.full((*plan.shape, *sizes), np.nan)
+    whole = np.full((*plan.shape, *(sizes[dim] for dim in largest.dims)), np.nan)
     for place, part in parts.items():
         whole[place + _corner(largest, part)] = part.values
     return xr.Variable((*plan.dims, *largest.dims), whole, largest.attrs)

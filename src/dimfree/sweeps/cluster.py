@@ -42,7 +42,7 @@ class Cluster(Engine):
                         f"the scheduler {self.where!r} is gone; what is in the store is safe, run the same sweep again."
                     )
                 killed = future.status == "error" and isinstance(future.exception(), distributed.KilledWorker)
-                yield failed(batch, KILLED) if killed else outcomes_of(batch, future)
+                yield failed(batch, KILLED) if killed else outcomes_of(batch, future.result)
                 future.release()
 
     @contextmanager

@@ -4,7 +4,7 @@ import os
 import pickle
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -70,7 +70,7 @@ class Processes(Engine):
                 done, _ = wait(underway, return_when=FIRST_COMPLETED)
                 whole = [future for future in done if not isinstance(future.exception(), BrokenProcessPool)]
                 for future in whole:
-                    yield outcomes_of(underway.pop(future)[0], future)
+                    yield outcomes_of(underway.pop(future)[0], future.result)
                 if len(whole) < len(done):
                     suspects.extend(underway.values())
                     return
@@ -92,10 +92,10 @@ def computed(batch: bytes) -> Outcomes:
     return compute(pickle.loads(batch))
 
 
-def outcomes_of(batch: Batch, future: "Future[Outcomes]") -> Outcomes:
+def outcomes_of(batch: Batch, result: Callable[[], Outcomes]) -> Outcomes:
     """What came of a batch that was sent; if it could not even be read there, every point of it says so."""
     try:
-        return future.result()
+        return result()
     except Exception as failure:
         return failed(batch, f"{type(failure).__name__}: {(str(failure).splitlines() or ['without a message'])[0]}")
 

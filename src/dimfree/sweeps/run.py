@@ -65,7 +65,7 @@ def define(
     problem: Problem,
     over: Mapping[str, Any],
     descriptions: Iterable[str | AnyDescription],
-    steps: int | None = None,
+    steps: object = None,
     figure: Mapping[str, Any] | None = None,
 ) -> Sweep:
     """A sweep, checked before any work is spent."""

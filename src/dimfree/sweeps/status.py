@@ -10,6 +10,8 @@ from dimfree.files import replacing
 from dimfree.sweeps.assembly import assemble
 from dimfree.sweeps.store import Store
 
+_MOST = 6  # reasons that anyone would read
+
 
 class Status(NamedTuple):
     """How far a sweep is."""
@@ -32,7 +34,9 @@ class Status(NamedTuple):
         """In a line, and one more for every reason."""
         rest = f", {self.missing} not computed yet" if self.missing else ""
         lines = [f"{self.finished} of {self.points} points finished, {self.failed} failed{rest}."]
-        return "\n".join([*lines, *(f"  {count} x {reason}" for reason, count in self.failures.items())])
+        lines += [f"  {count} x {reason}" for reason, count in list(self.failures.items())[:_MOST]]
+        more = len(self.failures) - _MOST
+        return "\n".join([*lines, *([f"  and {more} more reasons"] if more > 0 else [])])
 
 
 def status(path: str | Path) -> Status:

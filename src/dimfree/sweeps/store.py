@@ -59,6 +59,7 @@ class Store(Shelf):
     """The results of one sweep in a folder."""
 
     def __init__(self, path: Path) -> None:
+        path = path if path.name else path.resolve()  # of the current folder
         self.path, self._points, self._journal = path, path / "points", path.with_name(f"{path.name}.journal")
         self._notes = self._journal / f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}.jsonl"
 
