@@ -1,14 +1,17 @@
 import os
 import secrets
 
+import dask_jobqueue
+import distributed
 import numpy as np
+import psutil
 import pytest
 import xarray as xr
 from accounts import BASE, RATES, Decay, Square
 from killing import survives
 
 import dimfree as df
-from dimfree.sweeps.cluster import slurm_options
+from dimfree.sweeps.cluster import Cluster, slurm_options
 from dimfree.sweeps.engines import KILLED
 
 SEED = int(os.environ.get("DIMFREE_RANDOM_SEED", secrets.randbits(32)))
@@ -85,7 +88,6 @@ def test_a_scheduler_that_is_not_there_is_one_sentence(tmp_path, monkeypatch):
 
 
 def test_slurm_gets_what_the_table_says_and_no_dashboard():
-    dask_jobqueue = pytest.importorskip("dask_jobqueue")
     options, jobs = slurm_options(
         {"interface": "lo", "cores": 2, "memory": "4 GB", "queue": "short", "walltime": "01:00:00", "jobs": 3}
     )
@@ -96,6 +98,32 @@ def test_slurm_gets_what_the_table_says_and_no_dashboard():
     script = job.job_script()
     assert "#SBATCH -p short" in script
     assert "#SBATCH -t 01:00:00" in script
+
+
+def listening() -> set[str]:
+    """The addresses on which this process and its children wait for others."""
+    here = psutil.Process()
+    found = [one for process in (here, *here.children(recursive=True)) for one in process.net_connections("inet")]
+    return {one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN}
+
+
+@pytest.mark.slow
+def test_nothing_listens_but_where_the_user_says():
+    assert not listening()
+    with Cluster("local", 1)._own(distributed) as cluster:
+        assert cluster.scheduler_address.startswith("tcp://127.0.0.1:")
+        assert listening() == {"127.0.0.1"}
+    options, _ = slurm_options({"interface": "lo", "cores": 1, "memory": "1 GB"})
+    with dask_jobqueue.SLURMCluster(**options) as cluster:
+        assert cluster.scheduler_address.startswith("tcp://127.0.0.1:")
+        assert listening() == {"127.0.0.1"}
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_running_is_used_where_it_is():
+    with distributed.LocalCluster(1, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster:
+        found = df.sweep(BASE, OVER, descriptions=[Square()], cluster=cluster.scheduler_address)
+    xr.testing.assert_identical(found, df.sweep(BASE, OVER, descriptions=[Square()]))
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import xarray as xr
 
 from dimfree.drawing import drawing
 from dimfree.errors import ProblemError, suggest
-from dimfree.results.slopes import fit
+from dimfree.results.slopes import Fit, fit, slope
 from dimfree.sweeps.measures import clock, grid, mean_and_error, measured, observable, settings
 
 if TYPE_CHECKING:
@@ -43,8 +43,11 @@ def plot_sweep(data: xr.Dataset, path: str | Path | None = None, **figure: Any) 
             raise ProblemError(f"the sweep has no axis {name!r}; {suggest(name, axes)}")
     x = told["x"] or next(name for name in axes if name != told["y"])
     y = told["y"] or next((name for name in axes if name != x), None)
-    chosen = data.isel({name: 0 for name in axes if name not in (x, y)}, drop=False)
-    return drawing(lambda figure: draw(figure, chosen, told, x, y), path)
+    y = None if kind == "curves" else y
+    fixed = {name: 0 for name in axes if name not in (x, y)}
+    said = ", ".join(f"{_axis_name(data[name])} = {_text(data[name].values[0])}" for name in fixed)
+    told["title"] = ". ".join(part for part in (told["title"], said) if part)
+    return drawing(lambda figure: draw(figure, data.isel(fixed), told, x, y), path)
 
 
 def _draw_maps(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x: str, y: str | None) -> None:
@@ -54,7 +57,7 @@ def _draw_maps(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x: s
     values, what = measured(data, told["observable"], told["measure"])
     mean = mean_and_error(values)[0]
     titles = [str(title) for title in mean["description"].values if np.isfinite(mean.sel(description=title)).any()]
-    figure.set_size_inches(1.4 + 3.9 * max(1, len(titles)), 4.1)
+    figure.set_size_inches(1.4 + 3.9 * max(1, len(titles)), 4.4)
     panels = np.atleast_1d(figure.subplots(1, max(1, len(titles)), sharey=True))
     norm = _scaled(mean.values)
     for axes, title in zip(panels, titles, strict=False):
@@ -78,8 +81,7 @@ def _draw_maps(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x: s
 
 def _draw_curves(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x: str, y: str | None) -> None:
     """A panel for every account: a curve for every value of the axis, with a band of two standard errors."""
-    chosen = data if y is None else data.isel({y: 0})
-    values = observable(chosen, told["observable"])
+    values = observable(data, told["observable"])
     along = clock(values)
     if along is None:
         raise ProblemError(f"{told['observable']!r} has no time to draw curves along; draw a map or slopes.")
@@ -106,6 +108,8 @@ def _draw_slopes(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x:
     titles = [str(title) for title in values["description"].values if np.isfinite(values.sel(description=title)).any()]
     figure.set_size_inches(1.0 + 4.6 * max(1, len(titles)), 4.2)
     panels = np.atleast_1d(figure.subplots(1, max(1, len(titles)), sharey=True))
+    from matplotlib.ticker import LogLocator
+
     across = np.asarray(data[x].values, dtype=float)
     families = [None] if y is None else list(range(data.sizes[y]))
     colours = ["#d95f02"] if y is None else _colours(data.sizes[y])
@@ -117,6 +121,10 @@ def _draw_slopes(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x:
                 axes, across, one.transpose(x, "replica").values, name, colour, _MARKS[number % len(_MARKS)]
             )
         axes.set(xscale="log", yscale="log", xlabel=_axis_name(data[x]), title=title)
+        axes.set_xticks(across, labels=[_text(value) for value in data[x].values])
+        axes.minorticks_off()
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.legend(frameon=False)
     panels[0].set_ylabel(what)
     _finish(figure, data, told, panels[0])
@@ -134,7 +142,7 @@ def _draw_power_law(axes: "Axes", x: Vector, values: Vector, name: str, colour: 
     error = np.minimum(error, 0.9 * mean)  # on a logarithmic scale a bar must not reach zero
     label = name
     if len(x) > 1 and (mean > 0).all():
-        found = fit(x, values)
+        found = fit(x, values) if count > 1 else Fit(slope(x, values), 0.0)
         label += f"{': ' if name else ''}slope {found.value:.2f}" + (
             f" ± {found.standard_error:.2f}" if count > 1 else ""
         )
@@ -219,7 +227,7 @@ def _draw_lines(axes: "Axes", lines: Sequence[Mapping[str, Any]]) -> None:
         axes.plot(line["x"], line["y"], style, color="black", lw=1.2, label=line.get("label", ""), zorder=5)
     axes.set(xlim=box[0], ylim=box[1])
     if lines:
-        axes.legend(loc="upper right", framealpha=0.9)
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, -0.33), frameon=False)
 
 
 def _finish(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], first: "Axes") -> None:
