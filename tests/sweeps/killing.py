@@ -9,6 +9,8 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
 from dimfree.sweeps.status import status
 from dimfree.sweeps.store import Store
 
@@ -53,7 +55,7 @@ def kill(store: Path, engine: str, points: int, whom: str, moment: random.Random
         process.kill()
         process.communicate()
         return
-    with suppress(ProcessLookupError, IndexError):  # it may be at its end
+    with suppress(ProcessLookupError, IndexError, psutil.Error):  # it may be at its end
         os.kill(moment.choice(workers(process.pid)), signal.SIGKILL)
     said = process.communicate()[1]
     assert process.returncode == 0, said
@@ -61,8 +63,7 @@ def kill(store: Path, engine: str, points: int, whom: str, moment: random.Random
 
 def workers(parent: int) -> list[int]:
     """The processes that compute for another one."""
-    found = [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
-    return [pid for pid in found if b"resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [one.pid for one in psutil.Process(parent).children() if "spawn_main" in " ".join(one.cmdline())]
 
 
 def survives(folder: Path, engine: str, points: int, kills: list[str], seed: int) -> dict[str, int]:

@@ -92,7 +92,7 @@ def test_slurm_gets_what_the_table_says_and_no_dashboard():
         {"interface": "lo", "cores": 2, "memory": "4 GB", "queue": "short", "walltime": "01:00:00", "jobs": 3}
     )
     assert jobs == 3
-    assert options["scheduler_options"] == {"dashboard_address": None}
+    assert options["scheduler_options"] == {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
     handed = {name: options[name] for name in ("cores", "memory", "queue", "walltime")}
     job = dask_jobqueue.slurm.SLURMJob(scheduler="tcp://127.0.0.1:1", name="x", **handed)
     script = job.job_script()
@@ -121,7 +121,7 @@ def test_nothing_listens_but_where_the_user_says():
 
 @pytest.mark.slow
 def test_a_scheduler_that_is_running_is_used_where_it_is():
-    with distributed.LocalCluster(1, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster:
+    with Cluster("local", 1)._own(distributed) as cluster:
         found = df.sweep(BASE, OVER, descriptions=[Square()], cluster=cluster.scheduler_address)
     xr.testing.assert_identical(found, df.sweep(BASE, OVER, descriptions=[Square()]))
 

@@ -16,6 +16,10 @@ from dimfree.sweeps.extras import needed
 
 _PATIENCE = 10  # seconds until a scheduler that does not answer is not there
 _REACHED = ("tcp://", "tls://")
+_NO_DASHBOARD = {
+    "dashboard": False,
+    "dashboard_address": "127.0.0.1:0",
+}  # what Dask tells of itself stays on the machine
 
 
 class Cluster(Engine):
@@ -69,7 +73,7 @@ class Cluster(Engine):
                 threads_per_worker=1,
                 processes=True,
                 host="127.0.0.1",
-                dashboard_address=None,
+                scheduler_kwargs=_NO_DASHBOARD,
                 silence_logs=logging.CRITICAL,
             )
         options, jobs = slurm_options(self.slurm)
@@ -89,7 +93,7 @@ def slurm_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
             raise ProblemError(
                 f"[slurm] needs a value for {name!r}, for example {name} = {example}; it is handed to dask-jobqueue."
             )
-    scheduler = {"dashboard_address": None, **options.pop("scheduler_options", {})}
+    scheduler = {**_NO_DASHBOARD, **options.pop("scheduler_options", {})}
     return {**options, "scheduler_options": scheduler}, jobs
 
 
