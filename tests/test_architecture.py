@@ -26,6 +26,7 @@ LEVELS = (
     ("questions",),
     ("gallery",),
     ("reference",),
+    ("sweeps",),
     ("cli", "__init__", "__main__"),
 )
 LEVEL = {room: number for number, rooms in enumerate(LEVELS) for room in rooms}
@@ -43,12 +44,15 @@ NUMERICAL = {
     "questions",
     "gallery",
     "reference",
+    "sweeps",
 }
 ALLOWED_ROOMS = {
     "jax": {*NUMERICAL, "machine"},
-    "xarray": {"results", "comparison", "questions", "gallery"},
-    "matplotlib": {"drawing", *SETTINGS, "comparison", "questions", "gallery"},
+    "xarray": {"results", "comparison", "questions", "gallery", "sweeps"},
+    "matplotlib": {"drawing", *SETTINGS, "comparison", "questions", "gallery", "sweeps"},
     "typer": {"cli"},
+    "zarr": {"sweeps"},
+    "distributed": {"sweeps"},
     "diffrax": SETTINGS | {"questions"},
     "pydantic": {"problem", *SETTINGS},
 }
@@ -105,7 +109,7 @@ def test_every_room_has_a_place_in_the_arrow():
 
 
 # Who runs and compares knows no setting and no description: capabilities are types or flags.
-WALLED = ("comparison", "results", "problem", "cli")
+WALLED = ("comparison", "results", "problem", "sweeps", "cli")
 
 
 def words() -> set[str]:

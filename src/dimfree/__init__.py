@@ -95,6 +95,9 @@ if TYPE_CHECKING:
     from dimfree.results.landmarks import Plateau, crossing_times, plateau
     from dimfree.results.record import record
     from dimfree.setting import Setting, Variable
+    from dimfree.sweeps.figure import plot_sweep
+    from dimfree.sweeps.run import sweep
+    from dimfree.sweeps.status import open_sweep
 
 # Where each public name lives: imported on first use, so that `import dimfree` and `dimfree --help` stay fast.
 _HOMES = {
@@ -239,6 +242,9 @@ _HOMES = {
         "Setting",
         "Variable",
     ),
+    "dimfree.sweeps.figure": ("plot_sweep",),
+    "dimfree.sweeps.run": ("sweep",),
+    "dimfree.sweeps.status": ("open_sweep",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -49,20 +49,29 @@ class Cost(NamedTuple):
     memory: float  # bytes, beside those of the process itself
 
 
+class Reached(NamedTuple):
+    """Where an account has come to: how many times or replicas are done, and the arrays of an evolution's state there."""
+
+    upto: int
+    state: tuple[Array, ...] = ()
+
+
 class Ask(NamedTuple):
-    """What is wanted of a description: when, how many, and by which randomness."""
+    """What is wanted of a description: when, how many, by which randomness, and what of it is there already."""
 
     times: Times
     replicas: int
     key: Key[Array, ""]
+    reached: Reached = Reached(0)
 
 
 class Piece(NamedTuple):
-    """A part of an account; pieces are joined along `along`. Progress and interruption hang on pieces."""
+    """A part of an account; pieces are joined along `along`. Progress, interruption and checkpoints hang on pieces."""
 
     observables: Mapping[str, Values]  # with leading axes (time, replica)
     along: Literal["time", "replica"]
     done: float  # share of the work, 0 to 1
+    reached: Reached | None = None  # from where the account can be continued, if it can
 
 
 class Description(eqx.Module, Generic[M, S]):
@@ -136,6 +145,10 @@ class Evolution(Description[M, S], Generic[M, S, X]):
         """Whose program runs it, and with what numbers: what is a special case of another description is not compiled itself."""
         return self, model
 
+    def runner(self, model: M) -> tuple["Evolution[M, S, X]", M]:
+        """Its twin, if it names one itself: a subclass that changes anything has a program of its own."""
+        return self.twin(model) if "twin" in vars(type(self)) else (self, model)
+
     def run(self, model: M, start: S, times: Float[Array, " t"], key: Key[Array, ""], replicas: int = 1) -> Observed:
         """Observables at `times`, in one pure call."""
         return self.advance(model, self.begin(model, start, replicas, key), times)[1]
@@ -143,11 +156,12 @@ class Evolution(Description[M, S], Generic[M, S, X]):
     def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
         """Chunks of times, all of one shape, so that there is one compilation; groups of replicas share the cores."""
         count, size = len(ask.times), min(self.chunk, len(ask.times))
-        # a subclass that changes anything has a program of its own, unless it names a twin itself
-        twin, numbers = self.twin(model) if "twin" in vars(type(self)) else (self, model)
+        twin, numbers = self.runner(model)
         groups = _groups(ask) if self.stochastic else [ask._replace(replicas=1)]
         states = [_begin(twin, numbers, start, group.replicas, group.key) for group in groups]
-        for first in range(0, count, size):
+        if ask.reached.upto:
+            states = jax.tree.unflatten(jax.tree.structure(states), ask.reached.state)
+        for first in range(ask.reached.upto, count, size):
             asked = ask.times[first : first + size]
             padded = jax.device_put(np.pad(asked, (0, size - len(asked)), mode="edge"))
             _ADVANCED[twin.real].prepare(twin, numbers, states[0], padded)
@@ -157,7 +171,8 @@ class Evolution(Description[M, S], Generic[M, S, X]):
                 raise DivergenceError(why)
             joined = {name: np.concatenate([one[name] for one in seen], axis=1) for name in seen[0]}
             values = {name: x[: len(asked), : ask.replicas] for name, x in joined.items()}
-            yield Piece(values, "time", (first + len(asked)) / count)
+            reached = Reached(first + len(asked), tuple(jax.tree.leaves(states)))
+            yield Piece(values, "time", reached.upto / count, reached)
 
 
 def _groups(ask: Ask) -> list[Ask]:
@@ -169,9 +184,10 @@ def _groups(ask: Ask) -> list[Ask]:
     return [ask._replace(replicas=size, key=jax.random.fold_in(ask.key, number)) for number in range(count)]
 
 
-def _begun(one: Evolution[M, S, X], model: M, start: S, replicas: int, key: Key[Array, ""]) -> X:
-    begun: X = jax.tree.map(_as_computed, one.begin(model, start, replicas, key))
-    return begun
+def begun(one: Evolution[M, S, X], model: M, start: S, replicas: int, key: Key[Array, ""]) -> X:
+    """Where an evolution begins, in the types of what it goes on with."""
+    state: X = jax.tree.map(_as_computed, one.begin(model, start, replicas, key))
+    return state
 
 
 def _as_computed(leaf: object) -> object:
@@ -181,12 +197,13 @@ def _as_computed(leaf: object) -> object:
     return jax.lax.convert_element_type(leaf, leaf.dtype)
 
 
-def _advanced(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
+def advanced(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
+    """Where it goes from there."""
     return one.advance(model, state, times)
 
 
-_begin = brief_program(_begun)
-_ADVANCED = {False: quick_program(_advanced), True: program(_advanced)}  # by whether it is real, and its loops long
+_begin = brief_program(begun)
+_ADVANCED = {False: quick_program(advanced), True: program(advanced)}  # by whether it is real, and its loops long
 
 
 def _advance(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
@@ -215,9 +232,10 @@ class Memory(Description[M, S]):
     def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
         """Replica by replica."""
         count = self.replicas(model, ask.replicas)
-        for number in range(count):
+        for number in range(ask.reached.upto, count):
             seen = self.replica(model, start, ask.times, ask.key, number)
-            yield Piece({name: x[:, None] for name, x in seen.items()}, "replica", (number + 1) / count)
+            values = {name: x[:, None] for name, x in seen.items()}
+            yield Piece(values, "replica", (number + 1) / count, Reached(number + 1))
 
 
 class Stationary(Description[M, S]):

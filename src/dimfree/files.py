@@ -3,10 +3,12 @@
 import os
 import re
 import secrets
+import shutil
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from errno import EEXIST, ENOTEMPTY
 from pathlib import Path
 from threading import RLock
 
@@ -24,9 +26,7 @@ _written: list[Path] = []
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place when the block succeeds and vanishes when it does not."""
     writable(path.parent)
-    # not mkstemp, whose files only their owner can read
-    temporary = path.parent / f".dimfree-{_host}-{os.getpid()}-{secrets.token_hex(8)}{path.suffix or '.tmp'}"
-    _underway.add(temporary)
+    temporary = _temporary(path)
     try:
         temporary.touch(exist_ok=False)
         yield temporary
@@ -39,6 +39,32 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         if not any((temporary, path) in batch for batch in _batches):
             _discard(temporary)
+
+
+@contextmanager
+def placing(folder: Path, whole: Path) -> Iterator[Path]:
+    """A temporary folder beside `folder` that takes its place when the block succeeds, unless there is one already.
+
+    It is a part of `whole`, which is what was written when somebody asks.
+    """
+    temporary = _temporary(folder)
+    try:
+        temporary.mkdir()
+        yield temporary
+        with RENAMING, suppress(FileExistsError):
+            _take_place(temporary, folder)
+            if whole not in _written:
+                _written.append(whole)
+    finally:
+        _discard(temporary)
+
+
+def take_away(folder: Path) -> None:
+    """Remove a folder: gone by one rename, whoever is killed while its files are removed."""
+    temporary = _temporary(folder)
+    with suppress(FileNotFoundError):
+        os.rename(folder, temporary)
+    _discard(temporary)
 
 
 @contextmanager
@@ -69,8 +95,7 @@ def writable(folder: Path) -> None:
             f"the output folder {str(folder)!r} cannot be written to ({failure.strerror}); choose another one with --out."
         ) from None
     for entry in leftovers:
-        with suppress(OSError):
-            entry.unlink()
+        _remove(entry)
 
 
 def save_figure(write: Callable[[Path], None], path: Path) -> None:
@@ -82,8 +107,7 @@ def save_figure(write: Callable[[Path], None], path: Path) -> None:
 def discard_temporaries() -> list[Path]:
     """Remove what is being written; the files that this process has written already."""
     for temporary in list(_underway):
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        _remove(temporary)
     return list(_written)
 
 
@@ -94,9 +118,30 @@ def _rename(pairs: list[tuple[Path, Path]]) -> None:
             _written.append(path)
 
 
+def _take_place(temporary: Path, folder: Path) -> None:
+    try:
+        os.rename(temporary, folder)
+    except OSError as failure:
+        if failure.errno == ENOTEMPTY:
+            raise FileExistsError(EEXIST, "somebody was faster", str(folder)) from None
+        raise
+
+
+def _temporary(path: Path) -> Path:
+    """A name that nobody else has; not mkstemp's, whose files only their owner can read."""
+    temporary = path.parent / f".dimfree-{_host}-{os.getpid()}-{secrets.token_hex(8)}{path.suffix or '.tmp'}"
+    _underway.add(temporary)
+    return temporary
+
+
 def _discard(temporary: Path) -> None:
-    temporary.unlink(missing_ok=True)
+    _remove(temporary)
     _underway.discard(temporary)
+
+
+def _remove(entry: Path) -> None:
+    with suppress(OSError):
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
 
 
 def _is_left_behind(name: str) -> bool:

@@ -22,10 +22,10 @@ def _runs_are_shared():
     module, seen = importlib.import_module("dimfree.comparison.compare"), {}
     run = module.record_starts
 
-    def remembered(problem, one, starts, key, watch=lambda done: None):
+    def remembered(problem, one, starts, key, *more):
         what = problem.digest, type(one), repr(one.settings), one.title, _content(starts)
         if what not in seen:
-            seen[what] = run(problem, one, starts, key, watch)
+            seen[what] = run(problem, one, starts, key, *more)
         return seen[what].copy(deep=True)
 
     with pytest.MonkeyPatch.context() as patched:

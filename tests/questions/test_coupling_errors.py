@@ -8,7 +8,8 @@ import pytest
 import dimfree as df
 from dimfree.errors import ProblemError, RefusalError
 from dimfree.questions.couplings.answer import DYNAMICS, QUANTITIES, couplings
-from dimfree.questions.couplings.slopes import Sweep, at, fit, slopes
+from dimfree.questions.couplings.slopes import Sweep, at, slopes
+from dimfree.results.slopes import fit
 
 
 def erf_problem(width=6, step=0.04, dimension=8, **changes):

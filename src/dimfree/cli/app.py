@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from dimfree._version import __version__
 from dimfree.errors import DimfreeError, PluginWarning
 
-_FIRST = ("compare", "solve", "simulate", "show", "plot", "new")
+_FIRST = ("compare", "solve", "simulate", "sweep", "show", "plot", "new")
 
 
 class _Group(TyperGroup):

@@ -41,7 +41,9 @@ def compare(
     from dimfree.comparison.compare import compare as run
 
     with progress(quiet or as_json) as watch:
-        comparison = run(problem, only=only, budget=budget, replicas=each or None, watch=watch)
+        comparison = run(
+            problem, only=only, budget=budget, replicas=each or None, checkpoint=out / "checkpoints", watch=watch
+        )
     with together():
         results, figure = comparison.save(out / "comparison.nc"), out / "comparison.png"
         comparison.plot(figure)
@@ -108,15 +110,17 @@ def _run_one(problem: "Problem", by: str, out: Path, as_json: bool, quiet: bool)
     prepare(out)
     from dimfree.comparison.comparison import alone
     from dimfree.comparison.run import run_one
+    from dimfree.results.checkpoint import checkpoints_in
 
-    with progress(quiet or as_json) as watch:
-        data = run_one(problem, by, watch)
-    found, title = alone(problem, data), data.attrs["title"]
-    with together():
-        written = {"results": str(found.save(out / f"{title}.nc"))}
-        if "time" in data.dims:
-            written["figure"] = str(out / f"{title}.png")
-            found.plot(written["figure"])
+    with checkpoints_in(out / "checkpoints") as kept:
+        with progress(quiet or as_json) as watch:
+            data = run_one(problem, by, watch, kept)
+        found, title = alone(problem, data), data.attrs["title"]
+        with together():
+            written = {"results": str(found.save(out / f"{title}.nc"))}
+            if "time" in data.dims:
+                written["figure"] = str(out / f"{title}.png")
+                found.plot(written["figure"])
     if as_json:
         typer.echo(json.dumps({"description": data.attrs["description"], **_numbers(data), **written}, indent=2))
         return
@@ -143,19 +147,28 @@ def _print_numbers(data: "xr.Dataset", quiet: bool) -> None:
 
 @app.command()
 def plot(
-    file: Annotated[Path, typer.Argument(help="A results file of compare, solve or simulate.")],
+    file: Annotated[
+        Path, typer.Argument(help="A results file of compare, solve or simulate, or the store of a sweep.")
+    ],
     observable: Annotated[
         str | None, typer.Option("--observable", help="Draw this observable alone, for every account that has it.")
     ] = None,
+    kind: Annotated[str | None, typer.Option("--kind", help="Of a sweep's figure: map, curves or slopes.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The figure; left out, beside the results.")] = None,
 ) -> None:
-    """Draw the figure of a results file again, or one of its observables."""
+    """Draw the figure of a results file again, or one of its observables; of a sweep also while it runs."""
     prepare()
-    from dimfree.comparison.comparison import opened
+    path = out or (file if file.name else file.resolve()).with_suffix(".png")
+    if file.is_dir():
+        from dimfree.sweeps.figure import plot_sweep
+        from dimfree.sweeps.status import open_sweep
 
-    found = opened(file)
-    path = out or file.with_suffix(".png")
-    found.plot(path, observable=observable)
+        told = {"observable": observable, "kind": kind}
+        plot_sweep(open_sweep(file), path, **{name: word for name, word in told.items() if word is not None})
+    else:
+        from dimfree.comparison.comparison import opened
+
+        opened(file).plot(path, observable=observable)
     typer.echo(str(path))
 
 

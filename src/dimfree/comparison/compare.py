@@ -15,6 +15,7 @@ from dimfree.errors import DivergenceError, ProblemError, RefusalError, suggest
 from dimfree.problem import Problem
 from dimfree.progress import Watcher, bars, nobody
 from dimfree.registry import candidates, description
+from dimfree.results.checkpoint import Checkpoints, checkpoints_in
 from dimfree.results.record import record_starts
 
 
@@ -26,6 +27,7 @@ def compare(
     seed: int | None = None,
     only: Iterable[str | AnyDescription] | None = None,
     budget: float | None = 60.0,
+    checkpoint: str | Path | None = None,
     progress: bool = False,
     watch: Watcher = nobody,
 ) -> Comparison:
@@ -34,8 +36,8 @@ def compare(
     Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `until`, `replicas` and `seed`
     instead of the problem's, where `replicas` may also name single descriptions, {"NAME": 400}; `only`, the descriptions to
     run, as names or as objects, which may be two of one kind with different labels; `budget`, the CPU seconds that all of them
-    may take together (None: without limit); `progress`, whether to show it; `watch`, called with a title and the share of
-    its work done.
+    may take together (None: without limit); `checkpoint`, a folder from which a long comparison that was killed goes on;
+    `progress`, whether to show it; `watch`, called with a title and the share of its work done.
 
         comparison = df.compare(df.Problem(dimension=200), until=5.0, replicas=4)
         print(comparison.summary())
@@ -43,15 +45,15 @@ def compare(
     each = dict(replicas) if isinstance(replicas, Mapping) else {}
     everywhere = None if isinstance(replicas, Mapping) else replicas
     problem = settled(problem, {"run.until": until, "run.replicas": everywhere, "run.seed": seed})
-    wanted = _wanted(problem, only)
+    wanted = named(problem, only, "only")
     for title in each:
         if title not in {one.title for one in wanted}:
             raise ProblemError(
                 f"replicas got {title!r}, which does not run; {suggest(title, (one.title for one in wanted))}"
             )
     planned = plan(problem, wanted, _limit(budget))
-    with bars(progress) as shown:
-        results, failed = _recorded(problem, planned.chosen, each, shown if progress else watch)
+    with bars(progress) as shown, checkpoints_in(checkpoint) as kept:
+        results, failed = _recorded(problem, planned.chosen, each, shown if progress else watch, kept)
     left_out = (*planned.left_out, *failed)
     if not results:
         raise _nothing_ran(left_out, planned.chosen)
@@ -61,7 +63,11 @@ def compare(
 
 
 def _recorded(
-    problem: Problem, chosen: tuple[AnyDescription, ...], each: Mapping[str, int], watch: Watcher
+    problem: Problem,
+    chosen: tuple[AnyDescription, ...],
+    each: Mapping[str, int],
+    watch: Watcher,
+    kept: Checkpoints | None,
 ) -> tuple[dict[str, xr.Dataset], list[LeftOut]]:
     """What ran to its end, and what blew up."""
     results, failed, starts = dict[str, xr.Dataset](), list[LeftOut](), starts_of(problem, chosen)
@@ -69,7 +75,7 @@ def _recorded(
         own = problem.replace(**{"run.replicas": each[one.title]}) if one.title in each else problem
         told = partial(watch, one.title)
         try:
-            results[one.title] = record_starts(own, one, starts, own_key(problem, one.title), told)
+            results[one.title] = record_starts(own, one, starts, own_key(problem, one.title), told, kept)
         except DivergenceError as failure:
             failed.append(LeftOut(one.title, str(failure)))
     return results, failed
@@ -85,13 +91,13 @@ def _limit(budget: float | None) -> float:
     return float(budget)
 
 
-def _wanted(problem: Problem, only: Iterable[str | AnyDescription] | None) -> list[AnyDescription]:
+def named(problem: Problem, only: Iterable[str | AnyDescription] | None, argument: str) -> list[AnyDescription]:
     """What was asked for, or all that speaks of the problem; results are kept by title, so that titles must differ."""
     if only is None:
         return candidates(problem)
     if isinstance(only, str):
         only = [only]
-    wanted = [description(one) if isinstance(one, str) else _checked(one) for one in only]
+    wanted = [description(one) if isinstance(one, str) else _checked(one, argument) for one in only]
     titles = [one.title for one in wanted]
     for title in titles:
         if titles.count(title) > 1:
@@ -102,12 +108,12 @@ def _wanted(problem: Problem, only: Iterable[str | AnyDescription] | None) -> li
     return wanted
 
 
-def _checked(one: AnyDescription) -> AnyDescription:
+def _checked(one: AnyDescription, argument: str) -> AnyDescription:
     if isinstance(one, Description):
         return one
     name = one.__name__ if isinstance(one, type) else repr(one)
     instead = f"the object {name}(...)" if isinstance(one, type) else "a name such as those of `dimfree list`"
-    raise ProblemError(f"only got {name}, which is not a description; give {instead}.")
+    raise ProblemError(f"{argument} got {name}, which is not a description; give {instead}.")
 
 
 def _nothing_ran(left_out: tuple[LeftOut, ...], tried: tuple[AnyDescription, ...]) -> Exception:

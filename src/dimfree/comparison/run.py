@@ -1,5 +1,6 @@
 """The verbs for one account: solve a theory, simulate the real thing, and get a labelled dataset."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -14,6 +15,7 @@ from dimfree.errors import ProblemError
 from dimfree.problem import Problem, load
 from dimfree.progress import Watcher, bars, nobody
 from dimfree.registry import description, setting_of
+from dimfree.results.checkpoint import Checkpoints, checkpoints_in
 from dimfree.results.record import record_end, record_starts, shared_start
 
 
@@ -58,14 +60,16 @@ def solve(
     *,
     until: float | None = None,
     seed: int | None = None,
+    checkpoint: str | Path | None = None,
     progress: bool = False,
     watch: Watcher = nobody,
 ) -> xr.Dataset:
     """Solve one limit theory.
 
     Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `by`, the theory as a name or an
-    object (left out, that of the problem's setting); `until` and `seed` instead of the problem's; `progress`, whether to show it;
-    `watch`, called with the title and the share of the work done.
+    object (left out, that of the problem's setting); `until` and `seed` instead of the problem's; `checkpoint`, a folder from
+    which a long run that was killed goes on; `progress`, whether to show it; `watch`, called with the title and the share of the
+    work done.
 
     Returns the observables as an xarray.Dataset over (time, replica, ...), with provenance in its attrs; a theory of the end of
     training alone has no time.
@@ -73,8 +77,8 @@ def solve(
         risk = df.solve(df.Problem(dimension=200), until=5.0)["risk"]
     """
     chosen = settled(problem, {"run.until": until, "run.seed": seed})
-    with bars(progress) as shown:
-        return run_one(chosen, by or setting_of(chosen).theory, shown if progress else watch)
+    with bars(progress) as shown, checkpoints_in(checkpoint) as kept:
+        return run_one(chosen, by or setting_of(chosen).theory, shown if progress else watch, kept)
 
 
 def simulate(
@@ -84,6 +88,7 @@ def simulate(
     until: float | None = None,
     replicas: int | None = None,
     seed: int | None = None,
+    checkpoint: str | Path | None = None,
     progress: bool = False,
     watch: Watcher = nobody,
 ) -> xr.Dataset:
@@ -95,14 +100,16 @@ def simulate(
         risk = df.simulate(df.Problem(dimension=200), until=5.0, replicas=4)["risk"].mean("replica")
     """
     chosen = settled(problem, {"run.until": until, "run.replicas": replicas, "run.seed": seed})
-    with bars(progress) as shown:
-        return run_one(chosen, by or setting_of(chosen).simulation, shown if progress else watch)
+    with bars(progress) as shown, checkpoints_in(checkpoint) as kept:
+        return run_one(chosen, by or setting_of(chosen).simulation, shown if progress else watch, kept)
 
 
-def run_one(problem: Problem, by: str | AnyDescription, watch: Watcher) -> xr.Dataset:
+def run_one(
+    problem: Problem, by: str | AnyDescription, watch: Watcher, checkpoints: Checkpoints | None = None
+) -> xr.Dataset:
     """One account from the start that a comparison would give it: the same seed gives the same numbers."""
     one = description(by) if isinstance(by, str) else by
     if isinstance(one, Stationary):
         return record_end(problem, one)
-    starts = starts_of(problem, (one,))
-    return record_starts(problem, one, starts, own_key(problem, one.title), lambda done: watch(one.title, done))
+    key, told = own_key(problem, one.title), partial(watch, one.title)
+    return record_starts(problem, one, starts_of(problem, (one,)), key, told, checkpoints)

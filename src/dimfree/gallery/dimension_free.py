@@ -14,7 +14,8 @@ from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.four_dynamics import UNTIL, erf_problem, slope_of
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import GaussianStart
-from dimfree.questions.couplings.slopes import Fit, fit, slopes
+from dimfree.questions.couplings.slopes import slopes
+from dimfree.results.slopes import Fit, fit
 
 _BLUES = ("#9ecae1", "#4292c6", "#084594", "#041f3a")
 _PANELS = {

@@ -16,7 +16,8 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import GaussianStart, Teacher
 from dimfree.questions.couplings.answer import DYNAMICS, couplings
-from dimfree.questions.couplings.slopes import Fit, at, fit, slopes
+from dimfree.questions.couplings.slopes import at, slopes
+from dimfree.results.slopes import Fit, fit
 
 UNTIL = 4.0
 WIDTH, STEP, DIMENSION = 50, 0.01, 30

@@ -32,7 +32,7 @@ def crossing_times(data: xr.Dataset, level: float, observable: str = "risk") -> 
     df.crossing_times(df.simulate(problem), 0.01).mean()
     """
     values, time = data[observable].values, data["time"].values
-    return np.array([_crossing(time, curve, level) for curve in values.reshape(len(time), -1).T])
+    return np.array([crossing(time, curve, level) for curve in values.reshape(len(time), -1).T])
 
 
 def plateau(data: xr.Dataset, observable: str = "risk") -> Plateau | None:
@@ -53,13 +53,14 @@ def _from(time: Vector, mean: Table, first: int) -> Plateau | None:
     low, high = np.minimum.accumulate(mean[first:]), np.maximum.accumulate(mean[first:])
     last = first + int(np.sum(high <= _FLAT * low)) - 1
     height = float(np.mean(mean[first : last + 1]))
-    escape = _crossing(time[first:], mean[first:], _LEFT * height)
+    escape = crossing(time[first:], mean[first:], _LEFT * height)
     begin, end = float(time[first]), float(time[last])
     still = end - begin > _FIRST_SHARE * time[-1]
     return Plateau(begin, end, height, escape) if still and escape - end < end - begin else None
 
 
-def _crossing(time: Vector, curve: Table, level: float) -> float:
+def crossing(time: Vector, curve: Table, level: float) -> float:
+    """When one curve first falls to a level, between saved times by interpolation; nan where it never does."""
     below = np.flatnonzero(curve <= level)
     if not below.size:
         return float("nan")

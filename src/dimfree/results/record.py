@@ -1,17 +1,20 @@
 """The one loop that runs a description: progress, interruption and divergence are handled here and nowhere else."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import chain
 
 import jax
 import numpy as np
 import xarray as xr
 
-from dimfree.description import AnyDescription, Ask, Cost, Model, Piece, Stationary, Times
+from dimfree.description import AnyDescription, Ask, Cost, Model, Piece, Stationary, Times, Values
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
 from dimfree.machine import BASELINE
 from dimfree.problem import Problem
 from dimfree.registry import setting_of
+from dimfree.results.checkpoint import Checkpoint, Checkpoints
 from dimfree.results.dataset import dataset, warnings_of
 from dimfree.setting import model_of, speaking, why_not
 
@@ -26,30 +29,55 @@ def record(
     key: jax.Array,
     watch: Watcher = lambda done: None,
     replicas: int | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> xr.Dataset:
     """Run one description over the times of the problem and label what it observed; `replicas` instead of the problem's."""
-    refusal = why_not(one, problem)
-    if refusal:
-        raise RefusalError(f"{one.title} refuses: {refusal}")
+    refuse(problem, one)
     wall, cpu = time.perf_counter(), time.process_time()
-    asked, pieces = Ask(problem.times, replicas or problem.run.replicas, key), list[Piece]()
-    for piece in speaking(one).account(model_of(problem), start, asked):
-        _check(problem, one, _times_of(piece, pieces, asked.times), piece)
-        pieces.append(piece)
-        watch(piece.done)
-    axis = _AXES[pieces[0].along]
-    names = pieces[0].observables
-    joined = {name: np.concatenate([piece.observables[name] for piece in pieces], axis=axis) for name in names}
+    asked = Ask(problem.times, replicas or problem.run.replicas, key)
+    earlier = checkpoint.earlier() if checkpoint else None
+    if earlier and earlier.reached:
+        asked = asked._replace(reached=earlier.reached)
+    pieces = chain([earlier] if earlier else [], speaking(one).account(model_of(problem), start, asked))
+    joined = join(problem, one, pieces, watch, checkpoint)
     warnings = speaking(one).warns(problem, model_of(problem), joined)
     spent = {"wall_seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
     return dataset(problem, one, asked.times, joined, spent, warnings)
 
 
-def record_end(problem: Problem, one: Stationary[Model, object]) -> xr.Dataset:
-    """What a stationary account says, without the times that it does not have."""
+def refuse(problem: Problem, one: AnyDescription) -> None:
+    """Raise what a description says against a problem, if anything."""
     refusal = why_not(one, problem)
     if refusal:
         raise RefusalError(f"{one.title} refuses: {refusal}")
+
+
+def join(
+    problem: Problem,
+    one: AnyDescription,
+    given: Iterable[Piece],
+    watch: Watcher = lambda done: None,
+    checkpoint: Checkpoint | None = None,
+) -> dict[str, Values]:
+    """The pieces of an account as one, each looked at as it comes."""
+    pieces = list[Piece]()
+    for piece in given:
+        _check(problem, one, _times_of(piece, pieces, problem.times), piece)
+        pieces.append(piece._replace(reached=None))  # only the last state is needed
+        if checkpoint:
+            checkpoint.keep(partial(_joined, pieces), piece)
+        watch(piece.done)
+    return _joined(pieces)
+
+
+def _joined(pieces: list[Piece]) -> dict[str, Values]:
+    axis, names = _AXES[pieces[0].along], pieces[0].observables
+    return {name: np.concatenate([piece.observables[name] for piece in pieces], axis=axis) for name in names}
+
+
+def record_end(problem: Problem, one: Stationary[Model, object]) -> xr.Dataset:
+    """What a stationary account says, without the times that it does not have."""
+    refuse(problem, one)
     wall, cpu = time.perf_counter(), time.process_time()
     found = {name: np.asarray(values) for name, values in one.solve(model_of(problem)).items()}
     warnings = one.warns(problem, model_of(problem), found)
@@ -58,15 +86,23 @@ def record_end(problem: Problem, one: Stationary[Model, object]) -> xr.Dataset:
 
 
 def record_starts(
-    problem: Problem, one: AnyDescription, starts: Sequence[object], key: jax.Array, watch: Watcher = lambda done: None
+    problem: Problem,
+    one: AnyDescription,
+    starts: Sequence[object],
+    key: jax.Array,
+    watch: Watcher = lambda done: None,
+    checkpoints: Checkpoints | None = None,
 ) -> xr.Dataset:
     """The same from several starts, to which the replicas are shared out; a deterministic account has one replica of each."""
     if len(starts) == 1:
-        return record(problem, one, starts[0], key, watch)
+        kept = checkpoints.of(problem, one, 0) if checkpoints else None
+        return record(problem, one, starts[0], key, watch, checkpoint=kept)
     parts = []
     for number, start in enumerate(starts):
         told = lambda done, before=number: watch((before + done) / len(starts))  # noqa: E731
-        part = record(problem, one, start, jax.random.fold_in(key, number), told, problem.run.replicas // len(starts))
+        kept = checkpoints.of(problem, one, number) if checkpoints else None
+        share = problem.run.replicas // len(starts)
+        part = record(problem, one, start, jax.random.fold_in(key, number), told, share, kept)
         parts.append(part.assign_coords(start=("replica", np.full(part.sizes["replica"], number))))
     joined = xr.concat(parts, "replica", data_vars="all", coords="minimal", combine_attrs="override")
     spent = {name: sum(part.attrs[name] for part in parts) for name in ("wall_seconds", "cpu_seconds")}

@@ -21,18 +21,12 @@ from dimfree.onepass.sections import GaussianStart
 from dimfree.progress import Watcher
 from dimfree.questions.answer import Answer
 from dimfree.questions.couplings.answer import QUANTITIES, couplings
+from dimfree.results.slopes import Fit, fit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Point = tuple[int, float, int]  # width, step, dimension
-
-
-class Fit(NamedTuple):
-    """A slope and its standard error."""
-
-    value: float
-    standard_error: float
 
 
 class Sweep(NamedTuple):
@@ -138,14 +132,3 @@ def at(problem: OnePassProblem, width: int, step: float, dimension: int) -> OneP
     """The problem at another width, step eps and dimension; the learning rate follows."""
     rate = step * width * dimension
     return problem.replace(dimension=dimension, **{"network.width": width, "training.learning_rate": rate})
-
-
-def fit(values: Float[np.ndarray, " x"], errors: Float[np.ndarray, "x s"]) -> Fit:
-    """The slope of log mean error against log value; its standard error is the jackknife over seeds."""
-    seeds = errors.shape[1]
-    left = [_slope(values, np.delete(errors, seed, axis=1)) for seed in range(seeds)]
-    return Fit(_slope(values, errors), float(np.sqrt((seeds - 1) * np.var(left))))
-
-
-def _slope(values: Float[np.ndarray, " x"], errors: Float[np.ndarray, "x s"]) -> float:
-    return float(np.polyfit(np.log(values), np.log(errors.mean(axis=1)), 1)[0])

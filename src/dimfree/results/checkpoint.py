@@ -1,0 +1,107 @@
+"""Long runs as files while they run: a killed one goes on from its last piece, with the same numbers.
+
+What is kept is what was observed, and where the account can be continued from; everything else follows from the problem.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, cast
+from zipfile import BadZipFile
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from dimfree.description import AnyDescription, Piece, Reached, Values
+from dimfree.files import replacing, writable
+from dimfree.problem import Problem
+from dimfree.results.dataset import identity
+
+EVERY = 30.0  # seconds of work that a killed run may lose beside its last piece
+_SEEN, _STATE, _KEY = "seen ", "state ", "key "
+
+
+class Checkpoints:
+    """The files of the accounts that are underway in one folder; left behind by whoever is killed, removed at the end."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self._used: list[Path] = []
+
+    def of(self, problem: Problem, one: AnyDescription, number: int) -> "Checkpoint":
+        """That of one account from one of its starts."""
+        parts = (identity(problem, one), one.title, str(number))
+        name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+        self._used.append(self.folder / f"{name}.npz")
+        return Checkpoint(self._used[-1])
+
+    def clear(self) -> None:
+        """Once the results are written."""
+        for path in self._used:
+            path.unlink(missing_ok=True)
+        if self.folder.is_dir() and not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+
+@contextmanager
+def checkpoints_in(folder: str | Path | None) -> Iterator[Checkpoints | None]:
+    """The checkpoints in a folder, if one is given, which are removed when the block succeeds."""
+    kept = None if folder is None else Checkpoints(folder)
+    yield kept
+    if kept:
+        kept.clear()
+
+
+class Checkpoint:
+    """One account that can be continued."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._last = path, time.monotonic()
+
+    def earlier(self) -> Piece | None:
+        """What an earlier run had come to; None without one, or if it cannot be read."""
+        try:
+            with self.path.open("rb") as written, np.load(written, allow_pickle=False) as file:
+                found = {name: file[name] for name in file.files}
+            seen = {name.removeprefix(_SEEN): values for name, values in found.items() if name.startswith(_SEEN)}
+            along = cast(Literal["time", "replica"], str(found["along"]))
+            return Piece(seen, along, float(found["done"]), Reached(int(found["count"]), tuple(_state(found))))
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+            return None
+
+    def keep(self, seen: Callable[[], dict[str, Values]], piece: Piece) -> None:
+        """Remember all that was seen up to this piece, if it is time to."""
+        due = time.monotonic() - self._last >= EVERY or (piece.done == 1 and self.path.exists())
+        if piece.reached is None or not due:
+            return
+        arrays = {f"{_SEEN}{name}": values for name, values in seen().items()}
+        for number, leaf in enumerate(piece.reached.state):
+            is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+            kept = jax.random.key_data(leaf) if is_key else leaf
+            arrays[f"{_KEY if is_key else _STATE}{number}"] = np.asarray(kept)
+        writable(self.path.parent)
+        with replacing(self.path) as temporary, temporary.open("wb") as file:
+            np.savez(
+                file,
+                along=np.array(piece.along),
+                done=np.array(piece.done),
+                count=np.array(piece.reached.upto),
+                **arrays,  # type: ignore[arg-type]
+            )
+        self._last = time.monotonic()
+
+
+def _state(found: Mapping[str, Any]) -> Iterator[Array]:
+    number = 0
+    while True:
+        if f"{_STATE}{number}" in found:
+            yield jax.device_put(found[f"{_STATE}{number}"])
+        elif f"{_KEY}{number}" in found:
+            yield jax.random.wrap_key_data(jax.device_put(found[f"{_KEY}{number}"]))
+        else:
+            return
+        number += 1

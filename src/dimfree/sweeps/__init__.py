@@ -1,0 +1,1 @@
+"""Grids of problems: resumable, in one process, in several, or on a cluster."""

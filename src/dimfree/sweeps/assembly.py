@@ -1,0 +1,92 @@
+"""From points to one dataset with the axes as dimensions; what a point does not have is not a number."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from dimfree.sweeps.axes import Axis
+from dimfree.sweeps.batches import Outcome
+from dimfree.sweeps.points import Clock, Sweep
+
+UNDERWAY = "not computed yet"
+Placed = dict[tuple[int, ...], xr.Dataset]
+
+
+class Layout(NamedTuple):
+    """Where which point lies: all that is needed to read results again, without computing anything."""
+
+    axes: tuple[Axis, ...]
+    titles: tuple[str, ...]
+    keys: tuple[str, ...]  # of all points, titles first, then the axes in order
+    clock: Clock
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Of the grid."""
+        return ("description", *(axis.name for axis in self.axes))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the grid."""
+        return (len(self.titles), *(len(axis.values) for axis in self.axes))
+
+
+def layout(sweep: Sweep) -> Layout:
+    """Where the points of a sweep lie."""
+    titles = tuple(one.title for one in sweep.descriptions)
+    return Layout(sweep.axes, titles, tuple(point.key for point in sweep.points), sweep.clock)
+
+
+def assemble(plan: Layout, outcomes: Mapping[str, Outcome], attrs: Mapping[str, Any]) -> xr.Dataset:
+    """Everything that is there, over (description, *axes, ...), and beside it why the rest is not."""
+    places = dict(zip(product(*map(range, plan.shape)), plan.keys, strict=True))
+    there = {place: outcomes[key].data for place, key in places.items() if key in outcomes}
+    data = {place: _on_clock(one, plan.clock.dim) for place, one in there.items() if one is not None}
+    ticks = (plan.clock.dim, f"{plan.clock.dim}_")
+    names = dict.fromkeys(str(name) for one in data.values() for name in one.variables if name not in ticks)
+    sizes = {dim: max(one.sizes.get(dim, 0) for one in data.values()) for one in data.values() for dim in one.sizes}
+    having = {name: {place: one for place, one in data.items() if name in one.variables} for name in names}
+    stacked = {name: _stacked(plan, sizes, some, name) for name, some in having.items()}
+    reasons = [outcomes[key].failure if key in outcomes else UNDERWAY for key in plan.keys]
+    stacked["failure"] = xr.Variable(
+        plan.dims, np.array(reasons, dtype=object).reshape(plan.shape), {"long_name": "why there are no numbers"}
+    )
+    coordinates: dict[str, Any] = {"description": list(plan.titles)}
+    for axis in plan.axes:
+        coordinates |= {name: (dim, _column(values)) for name, (dim, values) in axis.coordinates.items()}
+    used = {dim for variable in stacked.values() for dim in variable.dims}
+    told = {"units": plan.clock.units, "long_name": plan.clock.dim}
+    coordinates |= {dim: (dim, np.array(plan.clock.values), told) for dim in ticks if dim in used}
+    return xr.Dataset(stacked, coordinates, dict(attrs))
+
+
+def _on_clock(data: xr.Dataset, dim: str) -> xr.Dataset:
+    """A dataset whose times are of its own point has numbers of steps in common with the others."""
+    if dim == "time" or "time" not in data.dims:
+        return data
+    renamed = {name: f"{dim}_" if name.endswith("_") else dim for name in ("time", "time_") if name in data.dims}
+    return data.drop_vars(renamed.keys()).rename(renamed).assign(time=(dim, data["time"].values, data["time"].attrs))
+
+
+def _stacked(plan: Layout, sizes: Mapping[Hashable, int], data: Placed, name: str) -> xr.Variable:
+    """One observable of all points that have it, in an array that holds the largest of them."""
+    parts = {place: one.variables[name] for place, one in data.items()}
+    largest = max(parts.values(), key=lambda part: part.ndim)
+    whole = np.full((*plan.shape, *(sizes[dim] for dim in largest.dims)), np.nan)
+    for place, part in parts.items():
+        whole[place + _corner(largest, part)] = part.values
+    return xr.Variable((*plan.dims, *largest.dims), whole, largest.attrs)
+
+
+def _corner(largest: xr.Variable, part: xr.Variable) -> tuple[slice, ...]:
+    """Where a smaller array lies; what has no such dimension (no time, no replica) is the same all along it."""
+    return tuple(slice(part.sizes.get(dim)) for dim in largest.dims)
+
+
+def _column(values: Sequence[Any]) -> list[Any]:
+    """Values of an axis: numbers as such, everything else by its text."""
+    plain = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    return [value if plain else str(value) for value in values]

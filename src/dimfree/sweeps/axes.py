@@ -1,0 +1,132 @@
+"""Axes of a sweep: what is varied, as lists, linspace, logspace, or several keys together."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+
+from dimfree.errors import ProblemError, suggest
+from dimfree.problem import Problem
+from dimfree.problem.section import Section
+
+Values = tuple[Any, ...]
+_FORMED = ("linspace", "logspace")
+_CLOCK = ("run.until", "run.times", "run.points", "run.spacing")  # what all points share
+_FORMS = 'a list, {linspace = [first, last, count]}, {logspace = [first, last, count]} or {zip = {"key" = axis, ...}}'
+
+
+class Axis(NamedTuple):
+    """One direction of the grid: its name, where its points lie, and which keys of the problem have which values there."""
+
+    name: str
+    values: Values
+    keys: Mapping[str, Values]
+
+    def changes(self, place: int) -> dict[str, Any]:
+        """What the problem at one place of the axis has instead."""
+        return {key: values[place] for key, values in self.keys.items()}
+
+    @property
+    def coordinates(self) -> dict[str, tuple[str, Values]]:
+        """Its own values, and beside them those of keys that have other names."""
+        beside = {key: (self.name, values) for key, values in self.keys.items() if key != self.name}
+        return {self.name: (self.name, self.values), **beside}
+
+
+def axes(problem: Problem, over: Mapping[str, Any]) -> tuple[Axis, ...]:
+    """All axes over which a problem is to be varied; every key must be one of the problem, and belong to one axis only."""
+    if not over:
+        raise ProblemError("there is no axis to sweep over; give one, for example training.learning_rate = [0.5, 1.0].")
+    found = tuple(_axis(problem, name, given) for name, given in over.items())
+    keys = [key for axis in found for key in axis.keys]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ProblemError(f"two axes vary {key!r}; leave one of them out.")
+        if key in _CLOCK:
+            raise ProblemError(
+                f"the axis {key!r} would give every point times of its own, and results would not stack; "
+                "set it in the problem, or let all points take as many steps with steps = 1000."
+            )
+    _check_known(problem, keys)
+    return found
+
+
+def _axis(problem: Problem, name: str, given: Any) -> Axis:
+    if not isinstance(given, Mapping) or "zip" not in given:
+        values = _values(problem, name, name, given)
+        return Axis(name, values, {name: values})
+    together = given["zip"]
+    if not isinstance(together, Mapping) or not together or given.keys() - {"zip", "values"}:
+        raise ProblemError(f"the axis {name!r} is not understood; give {_FORMS}.")
+    keys = {key: _values(problem, name, key, one, distinct=False) for key, one in together.items()}
+    lengths = {key: len(values) for key, values in keys.items()}
+    values = _values(problem, name, "", given["values"]) if "values" in given else tuple(range(max(lengths.values())))
+    if {*lengths.values()} != {len(values)}:
+        said = ", ".join(f"{key} has {length}" for key, length in lengths.items())
+        raise ProblemError(
+            f"the keys of the axis {name!r} go together, and must be as many as its {len(values)} values: {said}."
+        )
+    return Axis(name, values, keys)
+
+
+def _values(problem: Problem, name: str, key: str, given: Any, distinct: bool = True) -> Values:
+    """The values of one key, each once if they are to be told apart."""
+    if isinstance(given, Mapping) and len(given) == 1 and (form := next(iter(given))) in _FORMED:
+        values = _spaced(name, form, given[form])
+        if _is_whole(problem, key):
+            values = tuple(dict.fromkeys(round(value) for value in values))
+    elif isinstance(given, np.ndarray):
+        values = tuple(given.tolist())
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        values = tuple(value.item() if isinstance(value, np.generic) else value for value in given)
+    else:
+        raise ProblemError(f"the axis {name!r} got {given!r}; give {_FORMS}.")
+    if not values:
+        raise ProblemError(f"the axis {name!r} has no values; give one at least.")
+    if distinct and any(value in values[:place] for place, value in enumerate(values)):
+        raise ProblemError(f"the axis {name!r} has a value twice; give each of them once.")
+    return values
+
+
+def _spaced(name: str, form: str, given: Any) -> Values:
+    match given:
+        case [int() | float() as first, int() | float() as last, int(count)] if count > 0:
+            pass
+        case _:
+            raise ProblemError(
+                f"the axis {name!r} got {form} = {given!r}; give [first, last, count], as in [0.1, 10.0, 5]."
+            )
+    if form == "logspace" and not (first > 0 and last > 0):
+        raise ProblemError(
+            f"the axis {name!r} got logspace from {first:g} to {last:g}; both ends must be positive numbers."
+        )
+    spaced = np.linspace(first, last, count) if form == "linspace" else np.geomspace(first, last, count)
+    return tuple(spaced.tolist())
+
+
+def _is_whole(problem: Problem, key: str) -> bool:
+    """Whether the values of a key are whole numbers."""
+    *sections, last = key.split(".")
+    section: object = problem
+    for part in sections:
+        section = getattr(section, part, None)
+    if not isinstance(section, Section) or last not in type(section).model_fields:
+        return False
+    annotation = type(section).model_fields[last].annotation
+    return int in {annotation, *get_args(annotation)} and float not in {annotation, *get_args(annotation)}
+
+
+def _check_known(problem: Problem, keys: Sequence[str]) -> None:
+    """A key that is none of the problem's is an error, unless another key says that its section becomes another one."""
+    known = tuple(_keys(problem, ""))
+    for key in keys:
+        if key not in known and f"{key.rpartition('.')[0]}.kind" not in keys:
+            raise ProblemError(f"the axis {key!r} names no key of the problem; {suggest(key, known)}")
+
+
+def _keys(section: Section, prefix: str) -> Iterator[str]:
+    for name in type(section).model_fields:
+        yield f"{prefix}{name}"
+        value = getattr(section, name)
+        if isinstance(value, Section):
+            yield from _keys(value, f"{prefix}{name}.")

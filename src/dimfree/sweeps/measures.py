@@ -1,0 +1,96 @@
+"""What is drawn of a sweep: one number for every point and replica."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from dimfree.errors import ProblemError, suggest
+from dimfree.results.landmarks import crossing
+
+_CLOCKS = ("time", "step")
+
+
+def observable(data: xr.Dataset, name: str) -> xr.DataArray:
+    """An observable over (description, *axes, clock, replica); where accounts have no time or no replica, one of each."""
+    if name not in data:
+        known = [str(one) for one in data.data_vars if one != "failure"]
+        raise ProblemError(f"the sweep has no observable {name!r}; {suggest(name, known)}")
+    found = data[name]
+    others = [dim for dim in found.dims if dim not in (*grid(data), *_CLOCKS, "replica")]
+    if others or found.dtype.kind not in "fi":
+        whole = [str(one) for one in data.data_vars if not {*data[one].dims} - {*grid(data), *_CLOCKS, "replica"}]
+        raise ProblemError(
+            f"{name!r} is not one number a point but has {', '.join(map(str, others)) or 'words'}; "
+            f"choose from: {', '.join(one for one in whole if one != 'failure')}."
+        )
+    return found if "replica" in found.dims else found.expand_dims(replica=1, axis=-1)
+
+
+def grid(data: xr.Dataset) -> tuple[str, ...]:
+    """The accounts and the axes."""
+    return tuple(str(dim) for dim in data["failure"].dims)
+
+
+def clock(values: xr.DataArray) -> str | None:
+    """What an observable is followed along."""
+    return next((dim for dim in _CLOCKS if dim in values.dims), None)
+
+
+def measured(data: xr.Dataset, name: str, measure: Any) -> tuple[xr.DataArray, str]:
+    """A number for every point and replica, and what it is.
+
+    At the end of the run unless `measure` says {"crossing": level}, when it first falls to a level, or {"distance": title},
+    how far it is from the mean of another account, at worst over the run.
+    """
+    values = observable(data, name)
+    along = clock(values)
+    match measure:
+        case None | "end":
+            return (values.isel({along: -1}), f"{name} at the end") if along else (values, name)
+        case {"crossing": int() | float() as level} if along:
+            when = xr.apply_ufunc(
+                lambda curve: crossing(values[along].values, curve, level) if np.isfinite(curve).all() else np.nan,
+                values,
+                input_core_dims=[[along]],
+                vectorize=True,
+            )
+            return when, f"{along} at which {name} falls to {level:g}"
+        case {"distance": str(title)}:
+            apart = abs(values - _account(values, title).mean("replica"))
+            others = apart.sel(description=[one for one in values["description"].values if one != title])
+            return others.max(along) if along else others, f"largest distance of {name} from {title}"
+        case _:
+            raise ProblemError(
+                f"the measure {measure!r} is not known; give 'end', {{crossing = level}} or {{distance = title}}."
+            )
+
+
+def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
+    """Over replicas; no error without two of them."""
+    return values.mean("replica"), values.std("replica", ddof=1) / np.sqrt(values.count("replica"))
+
+
+def _account(values: xr.DataArray, title: str) -> xr.DataArray:
+    titles = [str(one) for one in values["description"].values]
+    if title not in titles:
+        raise ProblemError(f"the sweep has no account {title!r}; {suggest(title, titles)}")
+    return values.sel(description=title)
+
+
+def settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """How a sweep is drawn, with what is left out."""
+    known: dict[str, Any] = {
+        "kind": None,
+        "observable": "risk",
+        "measure": None,
+        "x": None,
+        "y": None,
+        "lines": [],
+        "title": "",
+    }
+    for key in given:
+        if key not in known:
+            raise ProblemError(f"[figure] has no key {key!r}; {suggest(key, known)}")
+    return known | dict(given)

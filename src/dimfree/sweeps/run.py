@@ -1,0 +1,132 @@
+"""The verb: compute every point of a sweep that is not there yet, and get one dataset."""
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from dimfree.comparison.compare import named
+from dimfree.comparison.run import settled
+from dimfree.description import AnyDescription
+from dimfree.errors import OutputError, ProblemError
+from dimfree.problem import Problem
+from dimfree.progress import Watcher, bars, nobody
+from dimfree.registry import setting_of
+from dimfree.results.dataset import origin
+from dimfree.sweeps.assembly import assemble, layout
+from dimfree.sweeps.axes import axes
+from dimfree.sweeps.batches import Batch, Outcome, batches, without_problem
+from dimfree.sweeps.engines import Engine, Here, Processes
+from dimfree.sweeps.points import Sweep
+from dimfree.sweeps.store import Shelf, Store
+
+
+def sweep(
+    problem: Problem | str | Path | None = None,
+    over: Mapping[str, Any] | None = None,
+    *,
+    descriptions: Iterable[str | AnyDescription] | str | AnyDescription | None = None,
+    steps: int | None = None,
+    replicas: int | None = None,
+    seed: int | None = None,
+    store: str | Path | None = None,
+    processes: int | None = None,
+    cluster: str | None = None,
+    slurm: Mapping[str, Any] | None = None,
+    retry: bool = False,
+    progress: bool = False,
+    watch: Watcher = nobody,
+) -> xr.Dataset:
+    """Vary keys of a problem and compute every point of the grid.
+
+    Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `over`, the axes: values by key of
+    the problem; `descriptions`, names or objects (left out, the theory of the problem's setting); `steps`, how many steps of
+    training every point takes, where otherwise all points share the times of the run; `replicas` and `seed` instead of the
+    problem's; `store`, a folder in which every finished point is kept: the same sweep goes on from there; `processes`, how many
+    of this machine compute (left out, this one); `cluster` ("local", the address of a Dask scheduler, or "slurm" with the
+    options of `slurm`); `retry`, whether to try failed points again; `progress`, whether to show it.
+
+    Returns the observables over (description, *axes, time, replica, ...); `failure` says why where there are none.
+
+        risk = df.sweep(df.Problem(dimension=200), over={"training.learning_rate": [0.5, 1.0]}, store="rates.zarr")["risk"]
+    """
+    given = settled(problem, {"run.replicas": replicas, "run.seed": seed})
+    wanted = [descriptions] if isinstance(descriptions, str) or not isinstance(descriptions, Iterable) else descriptions
+    plan = define(given, over or {}, [one for one in wanted if one is not None], steps)
+    kept = Store(Path(store)) if store is not None else Shelf()
+    with bars(progress) as shown:
+        return run(plan, kept, engine(processes, cluster, slurm), retry, shown if progress else watch)
+
+
+def define(
+    problem: Problem,
+    over: Mapping[str, Any],
+    descriptions: Iterable[str | AnyDescription],
+    steps: object = None,
+    figure: Mapping[str, Any] | None = None,
+) -> Sweep:
+    """A sweep, checked before any work is spent."""
+    if steps is not None and (not isinstance(steps, int) or isinstance(steps, bool) or steps < 1):
+        raise ProblemError(f"steps = {steps!r} was given; give the number of steps of training, at least 1.")
+    asked = list(descriptions) or [setting_of(problem).theory]
+    return Sweep(problem, axes(problem, over), tuple(named(problem, asked, "descriptions")), steps, figure or {})
+
+
+def engine(processes: int | None, cluster: str | None, slurm: Mapping[str, Any] | None = None) -> Engine:
+    """Who computes."""
+    if cluster is not None:
+        from dimfree.sweeps.cluster import Cluster
+
+        return Cluster(cluster, processes, slurm)
+    return Here() if processes is None else Processes(processes)
+
+
+def run(plan: Sweep, shelf: Shelf, by: Engine, retry: bool = False, watch: Watcher = nobody) -> xr.Dataset:
+    """Compute what is not there, and read all of it; what cannot be read is computed anew."""
+    where, attrs = layout(plan), about(plan)
+    shelf.prepare(where, attrs)
+    if retry:
+        for key in where.keys:
+            if shelf.has(key) and shelf.failure(key):
+                shelf.forget(key)
+    work = batches(plan.points)
+    _fill(plan, shelf, work, by, watch)
+    found = _read(shelf, where.keys)
+    if damaged := {*where.keys} - found.keys():
+        for key in damaged:
+            shelf.forget(key)
+        _fill(plan, shelf, work, by, watch)
+        found |= {key: shelf.get(key) for key in damaged}
+    return assemble(where, found, attrs)
+
+
+def _fill(plan: Sweep, shelf: Shelf, work: Iterable[Batch], by: Engine, watch: Watcher) -> None:
+    """Put every point onto the shelf that is not there; somebody else may be doing the same."""
+    for outcome in without_problem(plan.points):
+        if not shelf.has(outcome.key):
+            shelf.put(outcome)
+    done = sum(shelf.has(point.key) for point in plan.points)
+    watch("sweep", done / plan.size)
+    for outcomes in by.map(batch for batch in work if not all(map(shelf.has, batch.keys))):
+        for outcome in outcomes:
+            done += not shelf.has(outcome.key)
+            shelf.put(outcome)
+            watch("sweep", done / plan.size)
+
+
+def _read(shelf: Shelf, keys: Iterable[str]) -> dict[str, Outcome]:
+    """All points that can be read."""
+    found = {}
+    for key in keys:
+        with suppress(OutputError):
+            found[key] = shelf.get(key)
+    return found
+
+
+def about(plan: Sweep) -> dict[str, Any]:
+    """Where the numbers of a sweep come from, the same for every run of it."""
+    told = {name: value for name, value in origin(plan.problem).items() if name != "created_at"}
+    return told | {"figure": json.dumps(plan.figure)}

@@ -1,0 +1,1 @@
+"""Sweeps that dimfree brings along."""

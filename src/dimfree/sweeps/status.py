@@ -1,0 +1,69 @@
+"""What a store holds while a sweep runs, or after it: how far it is, what failed, and all numbers that are there."""
+
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import xarray as xr
+
+from dimfree.files import replacing
+from dimfree.sweeps.assembly import assemble
+from dimfree.sweeps.store import Store
+
+_MOST = 6  # reasons that anyone would read
+
+
+class Status(NamedTuple):
+    """How far a sweep is."""
+
+    points: int
+    finished: int
+    failures: dict[str, int]  # how many points say so, by what they say
+
+    @property
+    def failed(self) -> int:
+        """How many points have no numbers, and will have none."""
+        return sum(self.failures.values())
+
+    @property
+    def missing(self) -> int:
+        """How many are not computed yet."""
+        return self.points - self.finished - self.failed
+
+    def __str__(self) -> str:
+        """In a line, and one more for every reason."""
+        rest = f", {self.missing} not computed yet" if self.missing else ""
+        lines = [f"{self.finished} of {self.points} points finished, {self.failed} failed{rest}."]
+        lines += [f"  {count} x {reason}" for reason, count in list(self.failures.items())[:_MOST]]
+        more = len(self.failures) - _MOST
+        return "\n".join([*lines, *([f"  and {more} more reasons"] if more > 0 else [])])
+
+
+def status(path: str | Path) -> Status:
+    """How far the sweep in a store is, without reading its numbers."""
+    store = Store(Path(path))
+    plan, _ = store.metadata()
+    said = [store.failure(key) for key in plan.keys if store.has(key)]
+    return Status(len(plan.keys), said.count(""), dict(Counter(reason for reason in said if reason).most_common()))
+
+
+def status_of(data: xr.Dataset) -> Status:
+    """The same of results that were read."""
+    said = [str(reason) for reason in data["failure"].values.ravel()]
+    return Status(len(said), said.count(""), dict(Counter(reason for reason in said if reason).most_common()))
+
+
+def open_sweep(path: str | Path) -> xr.Dataset:
+    """All that is in a store, also while its sweep is running: what is not computed yet is not a number.
+
+    df.open_sweep("sweep.zarr")["risk"].mean("replica")
+    """
+    store = Store(Path(path))
+    plan, attrs = store.metadata()
+    return assemble(plan, {key: store.get(key) for key in plan.keys if store.has(key)}, attrs)
+
+
+def export(data: xr.Dataset, path: Path) -> None:
+    """One netCDF file."""
+    with replacing(path) as temporary:
+        data.to_netcdf(temporary, engine="h5netcdf")

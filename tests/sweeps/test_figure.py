@@ -1,0 +1,97 @@
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dimfree as df
+from dimfree.results.slopes import fit
+from dimfree.sweeps.measures import measured
+
+TIMES = np.linspace(0, 10, 101)
+RNG = np.random.default_rng(0)
+
+
+def made_up(axes: dict[str, list], figure: dict | None = None) -> xr.Dataset:
+    """Decays with rates width^(-1/2), in two accounts, one of which misses a point."""
+    grid = np.meshgrid(*axes.values(), indexing="ij")
+    rate = next(iter(grid)).astype(float) ** -0.5
+    noise = 1 + 1e-3 * RNG.normal(size=(*rate.shape, 1, 4))
+    risk = np.exp(-rate[..., None, None] * TIMES[:, None] * noise)
+    both = np.stack([risk, 1.1 * risk])
+    both[(1, *(-1,) * len(axes))] = np.nan
+    failure = np.full((2, *rate.shape), "", dtype=object)
+    failure[(1, *(-1,) * len(axes))] = "it diverges."
+    dims = ("description", *axes)
+    variables = {
+        "risk": ((*dims, "time", "replica"), both, {"long_name": "risk"}),
+        "M": ((*dims, "unit"), np.zeros((*failure.shape, 3))),
+        "failure": (dims, failure),
+    }
+    coordinates = {"description": ["one", "other"], **axes, "time": ("time", TIMES, {"units": "s"})}
+    return xr.Dataset(variables, coordinates, {"figure": json.dumps(figure or {})})
+
+
+WIDTHS = {"network.width": [1, 4, 16, 64]}
+PLANE = {**WIDTHS, "dimension": [10, 20, 30]}
+
+
+def test_a_crossing_is_a_time_per_replica_and_its_slope_is_known():
+    when, what = measured(made_up(WIDTHS), "risk", {"crossing": 0.5})
+    assert what == "time at which risk falls to 0.5"
+    assert when.dims == ("description", "network.width", "replica")
+    values = when.sel(description="one").values
+    assert values[:, 0] == pytest.approx(np.log(2) * np.array([1, 2, 4, 8]), rel=0.02)
+    found = fit(np.array(WIDTHS["network.width"], dtype=float), values)
+    assert abs(found.value - 0.5) < 4 * found.standard_error + 1e-4
+    assert np.isnan(when.sel(description="other").values[-1]).all()
+
+
+def test_a_distance_is_the_worst_over_the_run():
+    apart, _ = measured(made_up(WIDTHS), "risk", {"distance": "one"})
+    assert apart["description"].values.tolist() == ["other"]
+    assert apart.values[0, :3] == pytest.approx(np.full((3, 4), 0.1), abs=2e-3)
+    ends, _ = measured(made_up(WIDTHS), "risk", None)
+    assert ends.sel(description="one").values[0] == pytest.approx(np.full(4, np.exp(-10.0)), rel=0.1)
+
+
+def test_maps_have_a_panel_per_account_and_lines(tmp_path):
+    lines = [{"label": "here", "x": [1, 64], "y": [10, 30]}]
+    figure = df.plot_sweep(made_up(PLANE, {"lines": lines, "title": "Made up"}), tmp_path / "map.png")
+    assert (tmp_path / "map.png").stat().st_size > 10_000
+    one, other, bar = figure.axes
+    assert [one.get_title(), other.get_title()] == ["one", "other"]
+    assert one.get_xscale() == "log"
+    assert one.get_legend().get_texts()[0].get_text() == "here"
+    assert bar.get_ylabel() == "risk at the end"
+    assert figure.get_suptitle() == "Made up. 1 of 24 points have no numbers"
+
+
+def test_curves_are_a_family_and_slopes_have_error_bars():
+    curves = df.plot_sweep(made_up(WIDTHS)).axes
+    assert len(curves[0].lines) == 4
+    assert curves[0].get_xlabel() == "time (s)"
+    slopes = df.plot_sweep(made_up(PLANE), kind="slopes", measure={"crossing": 0.5}).axes
+    labels = [text.get_text() for text in slopes[0].get_legend().get_texts()]
+    assert labels[0].startswith("dimension = 10: slope 0.50 ± 0.00")
+    assert len(labels) == 3
+    assert slopes[0].get_ylabel() == "time at which risk falls to 0.5"
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"kind": "pie"}, "the kind 'pie' of figure is not known"),
+        ({"observable": "rsk"}, "did you mean 'risk'?"),
+        ({"observable": "M"}, "is not one number a point but has unit"),
+        ({"measure": "x"}, "the measure 'x' is not known"),
+        ({"measure": {"distance": "ode"}}, "the sweep has no account 'ode'"),
+        ({"kind": "map"}, "a map needs two axes"),
+        ({"x": "net.width"}, "the sweep has no axis 'net.width'; did you mean 'network.width'?"),
+        ({"colour": "red"}, "[figure] has no key 'colour'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_sentence(how, said):
+    with pytest.raises(df.ProblemError, match=r"^[^\n]*$") as caught:
+        df.plot_sweep(made_up(WIDTHS), **{"kind": "slopes", **how})
+    assert said in str(caught.value)
