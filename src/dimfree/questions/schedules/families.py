@@ -17,6 +17,7 @@ from dimfree.questions.schedules.search import Bounds, Curve, Vector
 
 _SHARES = (1e-3, 1e3)  # of the run: how short and how long the scale of a decay may be
 _EXPONENTS = (1e-3, 100.0)
+_LONG, _LARGE = 100.0, 90.0  # from where on a scale is endless, and a power an exponential
 
 
 class Family(NamedTuple):
@@ -26,12 +27,24 @@ class Family(NamedTuple):
     free: tuple[str, ...]
     bounds: Callable[[float, Bounds], tuple[Bounds, ...]]  # of the end of the run and the bounds of factors
     guesses: Callable[[float, float], tuple[tuple[float, ...], ...]]  # of the end of the run and the best constant
+    told: str  # its numbers in words: rates, and samples per dimension
     until: bool = False  # whether it knows when the run ends
 
     def written(self, parameters: Vector, until: float) -> Written:
         """The schedule as a problem has it."""
         known = {"until": until} if self.until else {}
         return self.section(**dict(zip(self.free, map(float, parameters), strict=True)), **known)
+
+    def words(self, parameters: Vector, rate: float, clock: float, until: float) -> str:
+        """Its numbers in rates and samples per dimension (`clock` of them per unit of time), or what it degenerates to."""
+        found = dict(zip(self.free, map(float, parameters), strict=True))
+        if found.get("scale", 0.0) > _LONG * until and found.get("exponent", 0.0) < _LARGE:
+            return f"degenerates to the constant {rate * found['top']:.4g}"
+        if found.get("exponent", 0.0) >= _LARGE and "scale" in found:
+            return f"degenerates to {rate * found['top']:.4g} exp(-α/{clock * found['scale'] / found['exponent']:.4g})"
+        rates = {name: rate * found[name] for name in ("top", "end") if name in found}
+        spans = {name: clock * found[name] for name in ("scale", "warm_up", "hold") if name in found}
+        return self.told.format(**found | rates | spans)
 
     def curve(self, points: Vector, until: float) -> Curve:
         """Its factors at all points of a grid, and their derivatives with respect to the free numbers."""
@@ -50,18 +63,21 @@ FAMILIES = {
         ("top", "scale"),
         lambda until, box: (box, _spread(until)),
         lambda until, constant: ((2 * constant, until / 2), (constant, 10 * until)),
+        "{top:.4g} exp(-α/{scale:.4g})",
     ),
     "power": Family(
         PowerDecay,
         ("top", "scale", "exponent"),
         lambda until, box: (box, _spread(until), _EXPONENTS),
         lambda until, constant: ((2 * constant, until / 4, 1.0), (constant, until, 0.1)),
+        "{top:.4g} (1 + α/{scale:.4g})^-{exponent:.3g}",
     ),
     "cosine": Family(
         WarmUpCosine,
         ("top", "warm_up", "end"),
         lambda until, box: (box, (1e-3 * until, until / 2), box),
         lambda until, constant: ((2 * constant, until / 50, constant / 10), (constant, until / 30, 0.9 * constant)),
+        "warm-up until α = {warm_up:.3g}, then {top:.4g} to {end:.3g}",
         until=True,
     ),
     "hold-power": Family(
@@ -69,6 +85,7 @@ FAMILIES = {
         ("top", "hold", "exponent"),
         lambda until, box: (box, (1e-3 * until, until), _EXPONENTS),
         lambda until, constant: ((2 * constant, until / 2, 3.0), (constant, 0.9 * until, 5.0)),
+        "{top:.4g} until α = {hold:.4g}, then α^-{exponent:.3g}",
     ),
 }
 

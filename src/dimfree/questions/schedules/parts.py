@@ -3,6 +3,7 @@
 docs/theory/schedules.md, equations (0.1) and (1.1). States have a leading axis of starts; all of them share one rate.
 """
 
+import sys
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -51,7 +52,12 @@ def parts(model: TeacherModel, states: Overlaps) -> Parts:
 
 def objective(model: TeacherModel, states: Overlaps, kind: Objective) -> Float[Array, ""]:
     """What is made small at the end, on the scale of log-risks: their mean over starts, or that of a mean or a worst risk."""
-    logs = jnp.log(jnp.maximum(jax.vmap(lambda x: risk(model, x))(states), jnp.finfo(float).tiny))
+    return over_starts(jax.vmap(lambda x: risk(model, x))(states), kind)
+
+
+def over_starts(risks: Float[Array, " s"], kind: Objective) -> Float[Array, ""]:
+    """The objective of final risks."""
+    logs = jnp.log(jnp.maximum(risks, sys.float_info.min))
     match kind:
         case "mean-log":
             return jnp.mean(logs)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Float
@@ -37,6 +38,11 @@ class Course:
     kind: Objective
     numbers: Vector  # eta_a and omega, where they are not searched for
     calls: int = field(default=0)
+
+    def model_with(self, numbers: Vector) -> TeacherModel:
+        """The model with other numbers."""
+        eta_a, omega = jax.device_put(tuple(numbers))
+        return eqx.tree_at(lambda m: (m.eta_a, m.omega), self.model, (eta_a, omega))
 
     def seen(self, factors: Vector, numbers: Vector | None = None) -> Steered:
         """Everything about one walk."""

@@ -1,4 +1,4 @@
-"""The overlap equations on a fixed grid under any rates: the final objective with its gradient, states and costates, as one program.
+"""The overlap equations on a fixed grid under any rates: final objective, gradient, states and costates, as one program.
 
 docs/theory/schedules.md, sections 2 and 5. Adaptive steps would make the value noisy in the rates; on a fixed grid value and
 gradient belong together to the last bit. All families of schedules and all numbers of knots share the one program
@@ -49,7 +49,9 @@ def walk(
         begin = _moved(state, jnp.ones(()), pushed)
 
         @jax.checkpoint
-        def stage(done: tuple[Overlaps, Overlaps], at: tuple[Array, Array, Array]) -> tuple[tuple[Overlaps, Overlaps], Array]:
+        def stage(
+            done: tuple[Overlaps, Overlaps], at: tuple[Array, Array, Array]
+        ) -> tuple[tuple[Overlaps, Overlaps], Array]:
             (speed, end), (reach, share, wanted) = done, at
             here = _moved(begin, reach * h, speed)
             factor = rate(wanted, here)
