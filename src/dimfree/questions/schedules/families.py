@@ -50,7 +50,7 @@ class Family(NamedTuple):
         """Its factors at all points of a grid, and their derivatives with respect to the free numbers."""
         times = jax.device_put(points)
 
-        def of(parameters: Vector) -> tuple[Vector, Float[np.ndarray, "points n"]]:
+        def of(parameters: Vector) -> tuple[Vector, Float[np.ndarray, "points _"]]:
             factors, slopes = _curve(schedule(self.written(parameters, until)), times)
             return np.asarray(factors), np.stack([np.asarray(getattr(slopes, name)) for name in self.free], axis=1)
 

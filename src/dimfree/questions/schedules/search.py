@@ -20,9 +20,9 @@ from dimfree.questions.schedules.grid import Grid
 from dimfree.questions.schedules.parts import Objective
 from dimfree.questions.schedules.walk import Steered, steered
 
-Vector = Float[np.ndarray, " n"]
+Vector = Float[np.ndarray, " _"]
 Bounds = tuple[float, float]
-Curve = Callable[[Vector], tuple[Vector, Float[np.ndarray, "points n"]]]  # factors at all points, and their derivatives
+Curve = Callable[[Vector], tuple[Vector, Float[np.ndarray, "points _"]]]  # factors at all points, and their derivatives
 _LOST = 700.0  # the objective of what diverges: e^700 is about the largest number
 _SETTLED = 1e-5  # of the slope of the log-risk
 _OPTIONS = {"maxcor": 20, "ftol": 1e-11, "gtol": 1e-7}
