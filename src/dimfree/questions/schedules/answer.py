@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 from rich.table import Table
+from rich.text import Text
 
 from dimfree.errors import ProblemError, suggest
 from dimfree.files import replacing
@@ -122,7 +123,7 @@ class Schedules(Answer[OnePassProblem]):
                 f"{self.gain(name):.3g}",
                 *gained,
                 f"{one.cpu_seconds:.1f}",
-                one.words,
+                Text(one.words),
             )
         return table
 
@@ -145,15 +146,15 @@ class Schedules(Answer[OnePassProblem]):
             "samples_per_dimension": self.samples.tolist(),
             "schedules": {
                 name: {
-                    "risk": one.risk,
-                    "gain": self.gain(name),
+                    "risk": _finite(one.risk),
+                    "gain": _finite(self.gain(name)),
                     "rates": self.rates(name).tolist(),
                     "cpu_seconds": one.cpu_seconds,
                     "schedule": one.written.model_dump(mode="json"),
                 }
                 for name, one in self.schedules.items()
             },
-            "certificate": self.certificate._asdict(),
+            "certificate": {name: _finite(value) for name, value in self.certificate._asdict().items()},
             "confirmed": None if self.confirmed is None else self.confirmed.plain(),
             "batches": {"steps": self.batches().steps, "instead_of": self.batches().plain_steps},
             "verdict": words.verdict(self),
@@ -210,3 +211,8 @@ class Schedules(Answer[OnePassProblem]):
     def to_torch(self, optimizer: Any) -> Any:
         """The best rates as a scheduler of a torch optimizer, whose own lr must be the base learning rate."""
         return as_torch(self.best, optimizer)
+
+
+def _finite(value: Any) -> Any:
+    """What is no finite number is none in JSON."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value
