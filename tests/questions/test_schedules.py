@@ -279,6 +279,7 @@ def test_a_bound_that_holds_the_optimum_is_told():
     )
 
 
+@pytest.mark.slow
 def test_a_schedule_that_is_set_is_the_first_guess():
     given = linear(0.1, 20.0).replace(**{"training.schedule": df.ExponentialDecay(scale=7.0)})
     best = best_of(given)
@@ -298,6 +299,7 @@ def test_a_plateau_that_nothing_leaves_is_told():
     )
 
 
+@pytest.mark.slow
 def test_a_risk_that_is_not_resolved_is_told():
     best = best_of(linear(0.0, 20.0))
     (told,) = (one for one in best.warnings if "resolves" in one)
@@ -321,6 +323,29 @@ def test_a_gain_that_does_not_survive_is_told_and_fails(solved):
     assert gone.exit_code == 1
     assert gone.warnings[-1].startswith("25 % of the replicas of chain diverge under the optimal schedule at d = 200")
     assert "25 % diverge" in gone.summary()
+
+
+@pytest.mark.slow
+def test_weight_decay_beyond_what_helps_ends_on_its_bound():
+    """A decay of 5e-4 helps a little, as shrinkage does; one that must be 20 times as strong harms."""
+    best = best_of(linear(0.1, 20.0), knobs="learning-rate,weight-decay", bounds="weight_decay=0:0.5")
+    assert 0 < best.turned["weight_decay"] < 2e-3
+    assert best.schedules["optimal"].risk < 0.00347514679
+    strong = best_of(linear(0.1, 20.0), knobs="learning-rate,weight-decay", bounds="weight_decay=0.01:0.5")
+    assert strong.turned == {"weight_decay": 0.01}
+    assert strong.certificate.active_bounds == {"weight_decay lower": 1.0}
+    assert "the best weight_decay is its bound 0.01; widen --bounds" in strong.summary()
+    assert strong.schedules["optimal"].risk > 0.00347514679
+
+
+@pytest.mark.slow
+def test_the_second_layers_rate_is_found_with_the_schedule():
+    problem = linear(0.1, 20.0).replace(**{"network.second_layer": "trained", "network.second_layer_start": 0.3})
+    plain = best_of(problem)
+    best = best_of(problem, knobs=["learning_rate", "second_layer_rate"], bounds={"second_layer_rate": (0.0, 5.0)})
+    assert 0 <= best.turned["second_layer_rate"] <= 5
+    assert best.schedules["optimal"].risk < plain.schedules["optimal"].risk
+    assert float(df.solve(best.best)["risk"][-1, 0]) == pytest.approx(best.schedules["optimal"].risk, rel=1e-4)
 
 
 @pytest.fixture(scope="module")

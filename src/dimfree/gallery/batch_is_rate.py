@@ -32,7 +32,12 @@ class BatchIsRate(Entry[xr.DataTree]):
         """Time is samples per dimension over the width, whatever the batch."""
         schedule = HoldThenPower(top=1.2164, hold=42.65, exponent=4.63)
         base = committee(1e-2, self.until).replace(
-            **{"dimension": 4000 if full else 1000, "training.schedule": schedule, "run.replicas": 32, "run.points": 40}
+            **{
+                "dimension": 4000 if full else 1000,
+                "training.schedule": schedule,
+                "run.replicas": 32,
+                "run.times": tuple(np.linspace(0, self.until, 41)[1:].tolist()),
+            }
         )
         both = (OverlapChain(), HighDimensional())
         return {

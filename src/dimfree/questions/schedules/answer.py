@@ -24,6 +24,7 @@ from dimfree.questions.schedules.batches import BatchSchedule, batches
 from dimfree.questions.schedules.certificate import Certificate
 from dimfree.questions.schedules.confirmation import BY, Confirmation, confirmed
 from dimfree.questions.schedules.export import as_csv, as_optax, as_torch, schedule_table
+from dimfree.questions.schedules.knobs import NUMBERS
 from dimfree.questions.schedules.optimum import Hunt, Optimum, Tried, samples_per_dimension
 from dimfree.questions.schedules.runs import factors_at, looks
 
@@ -57,6 +58,13 @@ class Schedules(Answer[OnePassProblem]):
         """The problem with the best schedule, and with the numbers found beside it."""
         numbers = self.schedules["optimal"].numbers
         return self.hunt.problem_with(numbers).replace(**{"training.schedule": self.schedule})
+
+    @property
+    def turned(self) -> dict[str, float]:
+        """The numbers that were found beside the schedule."""
+        training = self.best.training
+        names = zip(NUMBERS, self.hunt.numbers, strict=True)
+        return {name: float(getattr(training, name)) for name, box in names if box is not None}
 
     @property
     def certificate(self) -> Certificate:
@@ -132,6 +140,8 @@ class Schedules(Answer[OnePassProblem]):
         yield self.table()
         yield words.certified(self.certificate)
         yield words.verdict(self)
+        if self.turned:
+            yield "With it: " + ", ".join(f"{name} = {value:.4g}" for name, value in self.turned.items()) + "."
         yield words.in_batches(self.batches(), self.problem)
         yield from self.warnings
 
@@ -154,6 +164,7 @@ class Schedules(Answer[OnePassProblem]):
                 }
                 for name, one in self.schedules.items()
             },
+            "numbers": self.turned,
             "certificate": {name: _finite(value) for name, value in self.certificate._asdict().items()},
             "confirmed": None if self.confirmed is None else self.confirmed.plain(),
             "batches": {"steps": self.batches().steps, "instead_of": self.batches().plain_steps},

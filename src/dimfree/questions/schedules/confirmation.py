@@ -32,14 +32,12 @@ class Confirmation:
     def log_gain(self, name: str = "optimal", over: str = "constant") -> tuple[float, float]:
         """The logarithm of the ratio of exp<log risk>, and its standard error.
 
-        Starts are shared, so that differences are taken start by start; replicas are independent.
+        Starts and samples are shared by all schedules, so that differences are taken replica by replica; what scatters are
+        starts, if there are several.
         """
-        one, other = (np.log(self.ends(which)) for which in (name, over))
-        starts, replicas = one.shape
-        gained = other.mean(axis=1) - one.mean(axis=1)
-        if starts > 1:
-            return float(gained.mean()), float(gained.std(ddof=1) / np.sqrt(starts))
-        error = np.hypot(one.std(ddof=1), other.std(ddof=1)) / np.sqrt(replicas) if replicas > 1 else 0.0
+        gained = np.log(self.ends(over)) - np.log(self.ends(name))
+        independent = gained.mean(axis=1) if len(gained) > 1 else gained[0]
+        error = independent.std(ddof=1) / np.sqrt(len(independent)) if len(independent) > 1 else 0.0
         return float(gained.mean()), float(error)
 
     def gain(self, name: str = "optimal", over: str = "constant") -> tuple[float, float]:
@@ -104,7 +102,7 @@ def confirmed(
     replicas: int,
     watch: Callable[[str, float], None],
 ) -> Confirmation:
-    """Real SGD under the named schedules, all from the same starts, which the search has not seen if they are drawn."""
+    """Real SGD under the named schedules, with the same samples from the same starts, which the search has not seen if drawn."""
     count = len(hunt.starts)
     fresh = hunt.problem.replace(
         **{
@@ -113,10 +111,9 @@ def confirmed(
             "run.starts": count,
         }
     )
-    starts, found = starts_of(fresh, (one,)), {}
+    starts, key, found = starts_of(fresh, (one,)), own_key(fresh, one.title), {}
     for done, name in enumerate(names):
         watch(f"{one.name}: {name}", done / len(names))
-        key = own_key(fresh, f"{one.name} {name}")
         problem = hunt.problem_with(tried[name].numbers)
         found[name] = risks(
             problem, one, starts, hunt.course.grid, tried[name].written, key, fresh.run.replicas // count

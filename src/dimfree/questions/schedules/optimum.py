@@ -19,6 +19,7 @@ from dimfree.onepass.start import Start
 from dimfree.problem import LinearKnots
 from dimfree.questions.schedules.certificate import Certificate, Conditions, active, conditions, errors
 from dimfree.questions.schedules.families import FAMILIES
+from dimfree.questions.schedules.knobs import NUMBERS
 from dimfree.questions.schedules.parts import over_starts
 from dimfree.questions.schedules.runs import factors_at, judged
 from dimfree.questions.schedules.search import Bounds, Course, Found, Space, Vector, search, straight
@@ -189,7 +190,7 @@ def _active(hunt: Hunt, knots: Vector, found: Found) -> dict[str, float]:
     """Which bounds are touched, and for which share of the run."""
     low, high = active(knots, found.parameters, hunt.box)
     shares = {"learning_rate lower": low, "learning_rate upper": high}
-    for name, box, value in zip(("second_layer_rate", "weight_decay"), hunt.numbers, found.numbers, strict=True):
+    for name, box, value in zip(NUMBERS, hunt.numbers, found.numbers, strict=True):
         if box is not None:
             shares[f"{name} lower"] = float(np.isclose(value, box[0], rtol=1e-3, atol=1e-9))
             shares[f"{name} upper"] = float(np.isclose(value, box[1], rtol=1e-3, atol=1e-9))

@@ -97,7 +97,8 @@ def search(course: Course, space: Space, guess: Vector, calls: int, numbers: Vec
 
     boxes = [(np.log(low), np.log(high)) for low, high in space.bounds]
     boxes += [box for box in space.numbers if box is not None]
-    first = np.concatenate([np.log(guess), fixed[free]])
+    inside = np.clip(guess, *np.array(space.bounds).T)  # a guess may be 0, where there is no logarithm
+    first = np.concatenate([np.log(inside), fixed[free]])
     first = np.clip(first, [low for low, _ in boxes], [high for _, high in boxes])
     ended = minimize(slope, first, jac=True, method="L-BFGS-B", bounds=boxes, options=_OPTIONS | {"maxfun": calls})
     parameters, chosen = unpacked(ended.x)

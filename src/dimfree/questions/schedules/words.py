@@ -86,6 +86,11 @@ def warnings(best: "Schedules") -> Iterator[str]:
                 f"the optimum lies on the bound {rate * bound:.3g} for {100 * share:.2g} % of the run; widen --bounds, or read "
                 f"this as 'as {allowed} as allowed'."
             )
+    for name, value in best.turned.items():
+        for side in ("lower", "upper"):
+            if found.active_bounds.get(f"{name} {side}"):
+                allowed = "large" if side == "upper" else "small"
+                yield f"the best {name} is its bound {value:.3g}; widen --bounds, or read this as 'as {allowed} as allowed'."
     if not found.converged:
         yield "the search has not converged; start it from another training.schedule, or use fewer knots."
     failed = [name.replace("_", " ") for name, most in _CERTAIN.items() if not getattr(found, name) <= most]
