@@ -82,10 +82,11 @@ def test_schedule_quenched_claims():
         }
         return xr.Dataset(told, {"schedule": ["constant", "one start", "mean of 8"], "samples": np.arange(5.0)})
 
-    assert failing(entry, data(1.03, 1.0)) == set()
-    assert failing(entry, data(0.9, 1.0)) == {1}
-    assert failing(entry, data(3.0, 2.6)) == {0, 2, 3}
-    entry.draw(data(1.03, 1.0), Figure())
+    assert failing(entry, data(1.6, 1.0)) == set()
+    assert failing(entry, data(1.3, 1.0)) == {4}
+    assert failing(entry, data(0.9, 1.0)) == {2, 3, 4}
+    assert failing(entry, data(4.0, 2.6)) == {0, 1}
+    entry.draw(data(1.6, 1.0), Figure())
 
 
 @pytest.mark.slow

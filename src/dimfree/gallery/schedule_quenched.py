@@ -13,10 +13,11 @@ from matplotlib.figure import Figure
 
 from dimfree.comparison.run import starts_of
 from dimfree.gallery.entry import Claim, Entry, Watcher
-from dimfree.gallery.optimal_schedule import committee, geometric_mean
+from dimfree.gallery.optimal_schedule import geometric_mean
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
-from dimfree.onepass.sections import GaussianStart
+from dimfree.onepass.sections import OnePass, SphereStart, Teacher, TwoLayer
+from dimfree.problem import Run
 from dimfree.questions.schedules.answer import Schedules
 from dimfree.questions.schedules.optimise import optimise
 from dimfree.questions.schedules.runs import judged, risks
@@ -31,11 +32,19 @@ class ScheduleQuenched(Entry[xr.Dataset]):
     name: ClassVar[str] = "schedule-quenched"
     title: ClassVar[str] = "Schedules for one start and for many: late escapers pay for a rate that is low already"
     cites: ClassVar[tuple[str, ...]] = ("saad1997globally",)
-    knots: int = 17
+    knots: int = 25
+    until: float = 60.0
 
     def problem(self) -> OnePassProblem:
-        """The committee without noise, from Gaussian weights."""
-        return committee(0.0, 50.0).replace(start=GaussianStart(scale=0.5))
+        """Phase retrieval on the sphere with label noise: the first overlap, of order d^(-1/2), decides when a start escapes."""
+        return OnePassProblem(
+            dimension=1000,
+            data=Teacher(units=1, activation="square", scaling="sum", noise=0.1),
+            network=TwoLayer(width=1, activation="square", scaling="sum"),
+            training=OnePass(learning_rate=1.0, spherical=True),
+            start=SphereStart(),
+            run=Run(until=self.until),
+        )
 
     def measure(self, full: bool, watch: Watcher) -> xr.Dataset:
         """Optimise twice, judge all on fresh starts."""
@@ -70,17 +79,16 @@ class ScheduleQuenched(Entry[xr.Dataset]):
         )
 
     def claims(self, data: xr.Dataset) -> tuple[Claim, ...]:
-        """Shapes transfer between starts, and averaging helps on fresh ones."""
-        mean = geometric_mean(data["ode"], ["start"])
-        real = geometric_mean(data["chain"], ["start", "replica"])
-        worst = data["chain"].max(("start", "replica"))
-        spread = float(data["ode"].sel(schedule="mean of 8").max() / data["ode"].sel(schedule="mean of 8").min())
+        """Averaging over starts costs little, and spares the late ones."""
+        ode = geometric_mean(data["ode"], ["start"])
+        real, mean = geometric_mean(data["chain"], ["start", "replica"]), data["chain"].mean(["start", "replica"])
+        worst, latest = data["chain"].max(["start", "replica"]), data["ode"].max("start")
         return (
-            Claim("constant over mean of 8, ODE on fresh starts", _ratio(mean, "constant", "mean of 8"), 1.5, np.inf),
-            Claim("one start over mean of 8, ODE on fresh starts", _ratio(mean, "one start", "mean of 8"), 1.0, np.inf),
-            Claim("constant over mean of 8, SGD on fresh starts", _ratio(real, "constant", "mean of 8"), 1.3, np.inf),
-            Claim("worst replica: constant over mean of 8", _ratio(worst, "constant", "mean of 8"), 1.0, np.inf),
-            Claim("largest over smallest final risk of single starts", spread, 10.0, np.inf),
+            Claim("constant over mean of 8, ODE on fresh starts", _ratio(ode, "constant", "mean of 8"), 1.5, np.inf),
+            Claim("constant over mean of 8, SGD on fresh starts", _ratio(real, "constant", "mean of 8"), 1.5, np.inf),
+            Claim("one start over mean of 8, ODE, worst start", _ratio(latest, "one start", "mean of 8"), 1.05, np.inf),
+            Claim("one start over mean of 8, SGD, mean risk", _ratio(mean, "one start", "mean of 8"), 1.2, np.inf),
+            Claim("one start over mean of 8, SGD, worst replica", _ratio(worst, "one start", "mean of 8"), 1.5, np.inf),
         )
 
     def draw(self, data: xr.Dataset, figure: Figure) -> None:
@@ -103,7 +111,7 @@ class ScheduleQuenched(Entry[xr.Dataset]):
 
     def seconds(self, full: bool) -> float:
         """Two searches, one with eight starts, and three chains."""
-        return 80.0 + 5.0 * self._replicas(full)
+        return 16.0 + 2.0 * self._replicas(full)
 
     def _replicas(self, full: bool) -> int:
         """Of every fresh start."""
