@@ -5,21 +5,9 @@ from scipy.optimize import brentq
 from scipy.special import lambertw
 
 import dimfree as df
+from dimfree.gallery.optimal_schedule import CASES, committee
 
-
-def committee(noise: float, until: float) -> df.OnePassProblem:
-    """Problems A and B: erf, two units, in units of Saad and Solla; t is half of the samples per dimension."""
-    return df.Problem(
-        dimension=1000,
-        data=df.Teacher(units=2, scaling="sum", noise=noise),
-        network=df.TwoLayer(width=2, scaling="sum"),
-        training=df.OnePass(learning_rate=1.0),
-        start=df.OverlapStart(Q=((0.25, 0.0), (0.0, 0.25)), M=((0.06, 0.01), (0.0, 0.03))),
-        run=df.Run(until=until),
-    )
-
-
-A, B = committee(0.0, 50.0), committee(1e-2, 100.0)
+A, B = (committee(*one) for one in CASES.values())
 
 
 def single(activation: str, noise: float, until: float, M: float, **more: object) -> df.OnePassProblem:

@@ -88,6 +88,21 @@ def test_real_sgd_gains_as_much(solved):
     assert solved.exit_code == 0
 
 
+def test_gradient_and_costate_are_those_of_differences(solved):
+    """On the grid value and gradient belong together: with respect to rates, numbers and the state at the start."""
+    course = solved.hunt.course
+    factors, numbers = factors_at(solved.schedules["greedy"].written, course.grid.points) * 0.7, np.array([1.0, 0.02])
+    seen = course.seen(factors, numbers)
+    direction = np.cos(course.grid.points)
+    up, down = (float(course.seen(factors + by * direction, numbers).value) for by in (1e-5, -1e-5))
+    assert np.asarray(seen.by_factor) @ direction == pytest.approx((up - down) / 2e-5, rel=1e-6)
+    up, down = (float(course.seen(factors, numbers + np.array([0, by])).value) for by in (1e-5, -1e-5))
+    assert float(seen.by_number[1]) == pytest.approx((up - down) / 2e-5, rel=1e-6)
+    pushed = [eqx.tree_at(lambda x: x.M, course.starts, course.starts.M + by) for by in (1e-5, -1e-5)]
+    up, down = (float(replace(course, starts=one).seen(factors, numbers).value) for one in pushed)
+    assert float(np.sum(seen.costates.M[0])) == pytest.approx((up - down) / 2e-5, rel=1e-6)
+
+
 def test_the_right_hand_side_is_a_polynomial_of_the_rate():
     problem = A.replace(**{"network.second_layer": "trained", "training.weight_decay": 0.3, "data.noise": 0.1})
     start = df.draw_start(problem, jax.random.key(0), vectors=False).overlaps

@@ -98,13 +98,14 @@ class ScheduleQuenched(Entry[xr.Dataset]):
         order = np.argsort(data["ode"].sel(schedule="mean of 8").values)
         for number, (name, colour) in enumerate(_COLOURS.items()):
             one = data.sel(schedule=name)
-            left.plot(one["samples"], one["rate"], color=colour, label=name)
+            told = "best constant" if name == "constant" else f"optimised for {name}"
+            left.plot(one["samples"], one["rate"], color=colour, label=told)
             x = np.arange(data.sizes["start"]) + 0.2 * (number - 1)
             right.plot(x, one["ode"].values[order], "_", color=colour, ms=12, mew=2)
             for place, replicas in zip(x, one["chain"].values[order], strict=True):
                 right.plot(np.full(replicas.size, place), replicas, "o", color=colour, mfc="white", ms=2.5, alpha=0.7)
         left.set(xlabel="samples per dimension", ylabel="learning rate")
-        left.legend(frameon=False, title="optimised for")
+        left.legend(frameon=False)
         right.set(yscale="log", xlabel="fresh start, in order", ylabel="final risk (bars: ode; circles: SGD)")
         right.set_xticks([])
         figure.suptitle(self.title)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LOOKS: dict[str, dict[str, Any]] = {
     "constant": {"color": "black", "ls": "-", "lw": 1.2},
     "family": {"color": "#1b9e77", "ls": "-.", "lw": 1.4},
-    "greedy": {"color": "#7570b3", "ls": ":", "lw": 1.6},
+    "greedy": {"color": "#7570b3", "ls": ":", "lw": 1.8, "zorder": 6},
     "optimal": {"color": "#d95f02", "ls": "-", "lw": 2.0},
 }
 
@@ -30,7 +30,8 @@ def draw_schedules(best: "Schedules", figure: Figure) -> None:
     panels[2].set_xlabel("samples per dimension")
     p, noise = best.problem, getattr(best.problem.data, "noise", 0.0)
     figure.suptitle(
-        f"{p.network.activation}, width {p.network.width}, {p.data.units} directions, noise {noise:g}, dimension {p.dimension}"
+        f"{p.network.activation}, width {p.network.width}, teacher directions: {p.data.units}, noise {noise:g}, "
+        f"dimension {p.dimension}"
     )
 
 
@@ -67,7 +68,9 @@ def _draw_risks(axes: Axes, best: "Schedules") -> None:
         axes.plot(best.samples[::5], middle[::5], "o", color=look["color"], mfc="white", ms=3.5)
     real_too = "" if best.confirmed is None else f"; circles and bands (80 %): {best.confirmed.by}"
     axes.set(yscale="log", ylabel="risk")
-    axes.set_title(f"lines: ode, geometric mean over starts{real_too}", loc="left")
+    starts = len(best.hunt.starts)
+    mean = f", geometric mean of {starts} starts" if starts > 1 else ""
+    axes.set_title(f"lines: ode{mean}{real_too}", loc="left")
 
 
 def _draw_certificate(axes: Axes, best: "Schedules") -> None:
@@ -79,4 +82,5 @@ def _draw_certificate(axes: Axes, best: "Schedules") -> None:
     axes.plot(x, 100 * (H / H.mean() - 1), color="#1f78b4", lw=1.2, label="H / mean of H - 1")
     axes.axhline(0, color="black", lw=0.6)
     axes.set(ylabel="per cent")
+    axes.set_title("certificate: both vanish where no bound is active", loc="left")
     axes.legend(frameon=False, ncols=2)
