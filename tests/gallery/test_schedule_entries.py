@@ -43,11 +43,12 @@ def case(risks, gains, violation=0.005, spread=0.001):
     schedules = {"risk": (("schedule", "samples", "start"), told[..., None]), "rate": (("schedule", "samples"), told)}
     confirmed = {"risk": (("schedule", "samples", "start", "replica"), real)}
     certificate = {"pontryagin_error": violation, "hamiltonian_spread": spread, "starts_spread": 1e-6}
+    seen = {name: ("samples", np.ones(11)) for name in ("pontryagin_ratio", "hamiltonian", "inside")}
     return xr.DataTree.from_dict(
         {
             "schedules": xr.Dataset(schedules, shared | {"schedule": list(NAMES)}),
             "confirmed": xr.Dataset(confirmed, shared | {"schedule": ["constant", "cosine", "optimal"]}),
-            "certificate": xr.Dataset(attrs=certificate),
+            "certificate": xr.Dataset(seen, shared, certificate),
         }
     )
 

@@ -66,13 +66,14 @@ class BatchIsRate(Entry[xr.DataTree]):
         """The same curve in samples; different ones in steps."""
         figure.set_size_inches(9.6, 4.2)
         panels = figure.subplots(1, 2, sharey=True)
-        for batch, colour in zip(self.batches, _COLOURS, strict=False):
+        for number, (batch, colour) in enumerate(zip(self.batches, _COLOURS, strict=False)):
             tree = data.children[f"batch {batch}"]
             chain = tree.children["chain"].to_dataset()
             time, risk = chain["time"].values, chain["risk"].mean("replica").values
             for axes, x in zip(panels, (2 * time, 2 * time / batch), strict=True):
                 axes.plot(x, _ode(tree), color=colour, lw=1)
-                axes.plot(x, risk, "o", color=colour, mfc="white", ms=4, label=f"batch {batch}, rate {batch}")
+                at = slice(number, None, len(self.batches))  # equal curves must not hide each other
+                axes.plot(x[at], risk[at], "o", color=colour, mfc="white", ms=4, label=f"batch {batch}, rate {batch}")
         panels[0].set(yscale="log", ylabel="risk (lines: ode; circles: SGD)", xlabel="samples per dimension")
         panels[1].set(xlabel="steps per dimension")
         panels[0].legend(frameon=False)

@@ -14,7 +14,7 @@ from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import OnePass, OverlapStart, Teacher, TwoLayer
 from dimfree.problem import Run
-from dimfree.questions.schedules.figure import LOOKS
+from dimfree.questions.schedules.figure import LOOKS, draw_conditions
 from dimfree.questions.schedules.optimise import optimise
 
 CASES = {"noiseless": (0.0, 50.0), "noisy": (1e-2, 100.0)}
@@ -87,15 +87,23 @@ class OptimalSchedule(Entry[xr.DataTree]):
         )
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
-        """Rates over risks, a column for each problem."""
-        figure.set_size_inches(9.6, 6.4)
-        panels = figure.subplots(2, 2, sharex="col")
+        """Rates over risks over certificates, a column for each problem."""
+        figure.set_size_inches(9.6, 8.0)
+        panels = figure.subplots(3, 2, sharex="col", height_ratios=(3, 3, 2))
         for column, (name, (noise, _)) in enumerate(CASES.items()):
             _draw(panels[0, column], panels[1, column], data.children[name])
+            seen = data.children[name].children["certificate"].to_dataset()
+            kept = seen.isel(samples=np.flatnonzero(seen["inside"]))
+            draw_conditions(
+                panels[2, column], *(kept[one].values for one in ("samples", "pontryagin_ratio", "hamiltonian"))
+            )
+            panels[2, column].set_xlabel("samples per dimension")
             panels[0, column].set_title("no label noise" if not noise else f"label noise of variance {noise:g}")
         panels[0, 0].legend(frameon=False)
         panels[0, 0].set_ylabel("learning rate")
         panels[1, 0].set_ylabel("risk (lines: ode; circles: SGD)")
+        panels[2, 0].set_ylabel("certificate, per cent")
+        panels[2, 0].legend(frameon=False, fontsize=7)
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
@@ -140,4 +148,4 @@ def _draw(rates: Axes, risks: Axes, tree: xr.DataTree) -> None:
             seen = geometric_mean(real["risk"].sel(schedule=name), ["start", "replica"])[::5]
             risks.plot(seen["samples"], seen, "o", color=LOOKS[look]["color"], mfc="white", ms=4)
     rates.set_yscale("log")
-    risks.set(yscale="log", xlabel="samples per dimension")
+    risks.set_yscale("log")

@@ -21,7 +21,7 @@ from dimfree.problem import dumps
 from dimfree.questions.answer import Answer
 from dimfree.questions.schedules import words
 from dimfree.questions.schedules.batches import BatchSchedule, batches
-from dimfree.questions.schedules.certificate import Certificate
+from dimfree.questions.schedules.certificate import Certificate, inside
 from dimfree.questions.schedules.confirmation import BY, Confirmation, confirmed
 from dimfree.questions.schedules.export import as_csv, as_optax, as_torch, schedule_table
 from dimfree.questions.schedules.knobs import NUMBERS
@@ -70,6 +70,11 @@ class Schedules(Answer[OnePassProblem]):
     def certificate(self) -> Certificate:
         """Why it is an optimum."""
         return self.found.certificate
+
+    @property
+    def inside(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Where along the run the certificate is looked at: away from the first and the last interval between knots."""
+        return inside(self.found.conditions, np.asarray(getattr(self.schedule, "times", ())))
 
     @property
     def family(self) -> str | None:
@@ -181,7 +186,11 @@ class Schedules(Answer[OnePassProblem]):
         }
         seen, clock = self.found.conditions, samples_per_dimension(self.problem, 1.0)
         optimal = xr.Dataset(
-            {"pontryagin_ratio": ("samples", seen.ratio), "hamiltonian": ("samples", seen.hamiltonian)},
+            {
+                "pontryagin_ratio": ("samples", seen.ratio),
+                "hamiltonian": ("samples", seen.hamiltonian),
+                "inside": ("samples", self.inside.astype(np.int8)),
+            },
             {"samples": clock * seen.times},
         )
         found = {"schedules": xr.Dataset(data, base), "certificate": optimal}

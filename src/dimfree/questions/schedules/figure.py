@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.questions.schedules.certificate import inside
 from dimfree.questions.schedules.optimum import samples_per_dimension
+from dimfree.questions.schedules.search import Vector
 
 if TYPE_CHECKING:
     from dimfree.questions.schedules.answer import Schedules
@@ -75,12 +75,15 @@ def _draw_risks(axes: Axes, best: "Schedules") -> None:
 
 def _draw_certificate(axes: Axes, best: "Schedules") -> None:
     seen, clock = best.found.conditions, samples_per_dimension(best.problem, 1.0)
-    knots = np.asarray(getattr(best.schedule, "times", ()))
-    chosen = inside(seen, knots)
-    x, H = clock * seen.times[chosen], seen.hamiltonian[chosen]
-    axes.plot(x, 100 * (seen.ratio[chosen] - 1), color="#d95f02", lw=1.2, label="Pontryagin's rate / rate - 1")
-    axes.plot(x, 100 * (H / H.mean() - 1), color="#1f78b4", lw=1.2, label="H / mean of H - 1")
-    axes.axhline(0, color="black", lw=0.6)
+    at = best.inside
+    draw_conditions(axes, clock * seen.times[at], seen.ratio[at], seen.hamiltonian[at])
     axes.set(ylabel="per cent")
     axes.set_title("certificate: both vanish where no bound is active", loc="left")
     axes.legend(frameon=False, ncols=2)
+
+
+def draw_conditions(axes: Axes, samples: Vector, ratio: Vector, hamiltonian: Vector) -> None:
+    """How far Pontryagin's conditions are from being fulfilled."""
+    axes.plot(samples, 100 * (ratio - 1), color="#d95f02", lw=1.2, label="Pontryagin's rate / rate - 1")
+    axes.plot(samples, 100 * (hamiltonian / hamiltonian.mean() - 1), color="#1f78b4", lw=1.2, label="H / mean of H - 1")
+    axes.axhline(0, color="black", lw=0.6)
