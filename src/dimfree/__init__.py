@@ -72,12 +72,15 @@ if TYPE_CHECKING:
     from dimfree.problem import (
         ExponentialDecay,
         Hermite,
+        HoldThenPower,
+        LinearKnots,
         PiecewiseLinear,
         Polynomial,
         PowerDecay,
         Problem,
         Run,
         Steps,
+        WarmUpCosine,
         dumps,
         load,
         loads,
@@ -89,6 +92,8 @@ if TYPE_CHECKING:
     from dimfree.questions.exit_times.answer import exit_times
     from dimfree.questions.laziness.answer import laziness
     from dimfree.questions.regimes.answer import regime
+    from dimfree.questions.schedules.export import schedule_table
+    from dimfree.questions.schedules.optimise import optimise
     from dimfree.questions.spectral.answer import spectral
     from dimfree.questions.temperature.answer import temperature
     from dimfree.registry import descriptions, settings
@@ -209,12 +214,15 @@ _HOMES = {
     "dimfree.problem": (
         "ExponentialDecay",
         "Hermite",
+        "HoldThenPower",
+        "LinearKnots",
         "PiecewiseLinear",
         "Polynomial",
         "PowerDecay",
         "Problem",
         "Run",
         "Steps",
+        "WarmUpCosine",
         "dumps",
         "load",
         "loads",
@@ -226,6 +234,8 @@ _HOMES = {
     "dimfree.questions.exit_times.answer": ("exit_times",),
     "dimfree.questions.laziness.answer": ("laziness",),
     "dimfree.questions.regimes.answer": ("regime",),
+    "dimfree.questions.schedules.export": ("schedule_table",),
+    "dimfree.questions.schedules.optimise": ("optimise",),
     "dimfree.questions.spectral.answer": ("spectral",),
     "dimfree.questions.temperature.answer": ("temperature",),
     "dimfree.registry": (

@@ -37,19 +37,21 @@ activation = st.one_of(
     st.fixed_dictionaries({"polynomial": coefficients}),
     piecewise_linear,
 )
-steps = increasing.flatmap(
+tables = increasing.flatmap(
     lambda times: st.fixed_dictionaries(
         {
-            "kind": st.just("steps"),
+            "kind": st.sampled_from(["steps", "linear"]),
             "times": st.just(times),
             "factors": st.lists(non_negative, min_size=len(times), max_size=len(times)),
         }
     )
 )
 schedule = st.one_of(
-    steps,
+    tables,
     st.fixed_dictionaries({"kind": st.just("power"), "scale": positive, "exponent": non_negative}),
-    st.fixed_dictionaries({"kind": st.just("exponential"), "scale": positive}),
+    st.fixed_dictionaries({"kind": st.just("exponential"), "scale": positive, "top": positive}),
+    st.fixed_dictionaries({"kind": st.just("cosine"), "until": positive, "top": positive, "end": non_negative}),
+    st.fixed_dictionaries({"kind": st.just("hold-power"), "hold": positive, "exponent": non_negative}),
 )
 named_link = st.fixed_dictionaries(
     {"kind": st.just("multi-index"), "link": st.sampled_from(["staircase-2", "parity-3"]), "noise": non_negative}

@@ -1,5 +1,6 @@
 """Answers of every kind from made-up numbers, with what is awkward in them: infinities, absences, words in brackets."""
 
+import jax.numpy as jnp
 import numpy as np
 
 import dimfree as df
@@ -17,6 +18,13 @@ from dimfree.questions.escape.answer import SampleComplexity
 from dimfree.questions.escape.scaling import Point, Scaling
 from dimfree.questions.exit_times.answer import Account, Exits
 from dimfree.questions.laziness.answer import QUANTITIES, Laziness
+from dimfree.questions.schedules.answer import Schedules
+from dimfree.questions.schedules.certificate import Certificate, Conditions
+from dimfree.questions.schedules.confirmation import Confirmation
+from dimfree.questions.schedules.grid import Grid
+from dimfree.questions.schedules.optimum import Hunt, Optimum, Tried
+from dimfree.questions.schedules.parts import steerable
+from dimfree.questions.schedules.search import Course
 from dimfree.questions.spectral.answer import Outcome, Spectral
 from dimfree.questions.spectral.descent import Descent
 from dimfree.questions.temperature.answer import Account as Curve
@@ -37,6 +45,29 @@ LEMMAS = Lemmas(
     1.0,
     2.0,
 )
+
+
+def _schedules() -> Schedules:
+    """A schedule on its bound, a greedy one that diverges, and replicas that do."""
+    grid = Grid(PROBLEM.run.until, 400)
+    starts = df.Overlaps(jnp.zeros((2, 4, 4)), jnp.zeros((2, 4, 2)), jnp.zeros((2, 4)))
+    course = Course(steerable(df.model(PROBLEM)), starts, grid, "mean-log", np.array([1.0, 0.0]))
+    knots = df.LinearKnots(times=(0.0, 250.0, 499.0, 500.0), factors=(2.0, 2.0, 1.0, 0.1))
+    curve = np.geomspace(1, 1e-3, 81)[:, None] * np.ones(2)
+    tried = {
+        "constant": Tried(df.LinearKnots(times=(0.0,), factors=(0.5,)), course.numbers, 4 * curve, 1.0, "0.5"),
+        "cosine": Tried(df.WarmUpCosine(until=500.0), course.numbers, 2 * curve, 1.0, "[cosine]"),
+        "greedy": Tried(df.LinearKnots(times=(0.0,), factors=(0.1,)), course.numbers, np.nan * curve, 1.0, "0.1"),
+        "optimal": Tried(knots, course.numbers, curve, 1.0, "4 knots"),
+    }
+    seen = Conditions(grid.times[:-1], np.ones(400), -np.ones(400), True)
+    certificate = Certificate(0.01, 0.0, 0.0, np.inf, {"learning_rate upper": 0.5}, 0.0, True, False)
+    real = {name: np.stack([tried[name].risks] * 3, axis=2) for name in ("constant", "cosine", "optimal")}
+    real["cosine"] = np.where(np.arange(3) < 1, np.nan, real["cosine"])
+    hunt = Hunt(PROBLEM, [], course, (0.01, 2.0), (None, None), 1.0)
+    return Schedules(PROBLEM, hunt, Optimum(tried, seen, certificate), ("a note.",), Confirmation("chain", 50, real))
+
+
 ANSWERS: list[Answer] = [
     df.regime(PROBLEM),
     df.regime(PROBLEM.replace(**{"training.learning_rate": 1e3})),
@@ -104,5 +135,6 @@ ANSWERS: list[Answer] = [
         ),
         Descent(3, 0.1, np.inf),
     ),
+    _schedules(),
     Spectral(PROBLEM, 4, 4, np.array([0.5]), (), "the activation [jumps] somewhere."),
 ]

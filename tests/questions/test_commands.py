@@ -32,6 +32,7 @@ def test_what_one_may_ask():
         "laziness",
         "spectral",
         "curve",
+        "optimise",
     }
 
 

@@ -10,7 +10,7 @@ from plain_sgd import ALL, Label, Rule, committee, hermite_link
 import dimfree as df
 
 LINKS = [[[1, 0], [1, 1]], [[0, 2], [1, 0]], [[1], [2]], [[1, 1, 1], [1, 0, 0]], [[2, 1]], [[1, 0], [0, 1], [1, 1]]]
-SCHEDULES = ("none", "power", "exponential", "steps")
+SCHEDULES = ("none", "power", "exponential", "steps", "linear", "cosine", "hold-power")
 
 
 @dataclass(frozen=True)
@@ -165,6 +165,12 @@ def _schedule(rng: np.random.Generator, kind: str) -> dict[str, Any]:
             return {"kind": kind, "scale": float(rng.uniform(0.2, 3))}
         case "steps":
             return {"kind": kind, "times": (0.05, 0.4), "factors": tuple(rng.uniform(0.1, 1.5, size=2).tolist())}
+        case "linear":
+            return {"kind": kind, "times": (0.05, 0.4), "factors": tuple(rng.uniform(0.1, 1.5, size=2).tolist())}
+        case "cosine":
+            return {"kind": kind, "until": 0.7, "warm_up": 0.1, "top": float(rng.uniform(0.3, 1.5)), "end": 0.1}
+        case "hold-power":
+            return {"kind": kind, "hold": 0.2, "exponent": float(rng.uniform(0.5, 3)), "top": 0.8}
         case _:
             return {}
 

@@ -48,7 +48,17 @@ class Rule:
 
     def factor(self, t: float) -> float:
         """On the rate at time t."""
-        match self.schedule.get("kind"):
+        given = self.schedule
+        match given.get("kind"):
+            case "linear":
+                return float(np.interp(t, given["times"], given["factors"]))
+            case "cosine" if t < given["warm_up"]:
+                return given["top"] * t / given["warm_up"]
+            case "cosine":
+                share = min(1.0, (t - given["warm_up"]) / (given["until"] - given["warm_up"]))
+                return given["end"] + (given["top"] - given["end"]) * float(1 + np.cos(np.pi * share)) / 2
+            case "hold-power":
+                return given["top"] * max(1.0, t / given["hold"]) ** -given["exponent"]
             case "power":
                 return (1 + t / self.schedule["scale"]) ** -self.schedule["exponent"]
             case "exponential":

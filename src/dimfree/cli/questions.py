@@ -39,15 +39,16 @@ def _register(question: "Question[Problem]") -> None:
         files = {}
         if out:
             with together():
-                files = {"figure": out / f"{question.name}.png", "results": out / f"{question.name}.nc"}
-                answer.plot(files["figure"])
-                answer.save(files["results"])
+                files = answer.files(out, question.name)
+        paths = {kind: str(path) for kind, path in files.items()}
         if as_json:
-            typer.echo(json.dumps(answer.to_dict() | {kind: str(path) for kind, path in files.items()}, indent=2))
-            return
-        typer.echo(answer.summary())
-        if files:
-            say("\n".join(f"{kind + ':':<9}{path}" for kind, path in files.items()), quiet)
+            typer.echo(json.dumps(answer.to_dict() | paths | {"files": paths}, indent=2))
+        else:
+            typer.echo(answer.summary())
+            if files:
+                say("\n".join(f"{kind + ':':<9}{path}" for kind, path in paths.items()), quiet)
+        if answer.exit_code:
+            raise typer.Exit(answer.exit_code)
 
     command.__signature__ = _signature(question)  # type: ignore[attr-defined]
     app.command(question.name, help=question.help)(command)
@@ -71,7 +72,8 @@ def _signature(question: "Question[Problem]") -> Signature:
 
 def _annotation(name: str, option: Option) -> Any:
     kind = option.kind if option.default is not None else option.kind | None
-    return Annotated[kind, typer.Option(f"--{name.replace('_', '-')}", help=option.help, min=option.smallest)]
+    flag = option.flag or name.replace("_", "-")
+    return Annotated[kind, typer.Option(f"--{flag}", help=option.help, min=option.smallest)]
 
 
 for _question in questions():

@@ -44,6 +44,9 @@ _ENTRIES = {
     "double-descent": "dimfree.gallery.double_descent:DoubleDescent",
     "covariate-ridge": "dimfree.gallery.covariate_digits:CovariateRidge",
     "covariate-logistic": "dimfree.gallery.covariate_digits:CovariateLogistic",
+    "optimal-schedule": "dimfree.gallery.optimal_schedule:OptimalSchedule",
+    "schedule-quenched": "dimfree.gallery.schedule_quenched:ScheduleQuenched",
+    "batch-is-rate": "dimfree.gallery.batch_is_rate:BatchIsRate",
 }
 
 

@@ -9,20 +9,22 @@ from dimfree.problem.section import Section
 
 
 class PowerDecay(Section):
-    """The rate is learning_rate * (1 + t / scale)^(-exponent)."""
+    """The rate is learning_rate * top * (1 + t / scale)^(-exponent)."""
 
     title: ClassVar[str] = "[training.schedule]"
     kind: Literal["power"] = "power"
     scale: PositiveFloat = 1.0
     exponent: NonNegativeFloat = 0.5
+    top: PositiveFloat = 1.0
 
 
 class ExponentialDecay(Section):
-    """The rate is learning_rate * exp(-t / scale)."""
+    """The rate is learning_rate * top * exp(-t / scale)."""
 
     title: ClassVar[str] = "[training.schedule]"
     kind: Literal["exponential"] = "exponential"
     scale: PositiveFloat = 100.0
+    top: PositiveFloat = 1.0
 
 
 class Steps(Section):
@@ -35,13 +37,61 @@ class Steps(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Steps":
-        if len(self.times) != len(self.factors):
-            raise ValueError(
-                f"{len(self.times)} times and {len(self.factors)} factors were given; give one factor per time."
-            )
-        if any(right <= left for left, right in pairwise(self.times)):
-            raise ValueError(f"times {list(self.times)} must increase strictly.")
+        _check_table(self.times, self.factors)
         return self
 
 
-Schedule = Annotated[PowerDecay | ExponentialDecay | Steps, Field(discriminator="kind")]
+class LinearKnots(Section):
+    """The rate is learning_rate * factors[n] at times[n], on straight lines between them, and constant outside."""
+
+    title: ClassVar[str] = "[training.schedule]"
+    kind: Literal["linear"] = "linear"
+    times: tuple[NonNegativeFloat, ...] = Field(min_length=1)
+    factors: tuple[NonNegativeFloat, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "LinearKnots":
+        _check_table(self.times, self.factors)
+        return self
+
+
+class WarmUpCosine(Section):
+    """The rate rises from 0 to learning_rate * top until `warm_up`, then falls on a cosine to learning_rate * end at `until`."""
+
+    title: ClassVar[str] = "[training.schedule]"
+    kind: Literal["cosine"] = "cosine"
+    until: PositiveFloat
+    warm_up: NonNegativeFloat = 0.0
+    top: PositiveFloat = 1.0
+    end: NonNegativeFloat = 0.0
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "WarmUpCosine":
+        if self.warm_up >= self.until:
+            raise ValueError(
+                f"warm_up = {self.warm_up:g} leaves no time for the cosine, which ends at until = {self.until:g}; "
+                "lower warm_up, or raise until."
+            )
+        return self
+
+
+class HoldThenPower(Section):
+    """The rate is learning_rate * top until `hold`, and learning_rate * top * (t / hold)^(-exponent) from then on."""
+
+    title: ClassVar[str] = "[training.schedule]"
+    kind: Literal["hold-power"] = "hold-power"
+    hold: PositiveFloat
+    exponent: NonNegativeFloat = 1.0
+    top: PositiveFloat = 1.0
+
+
+def _check_table(times: tuple[float, ...], factors: tuple[float, ...]) -> None:
+    if len(times) != len(factors):
+        raise ValueError(f"{len(times)} times and {len(factors)} factors were given; give one factor per time.")
+    if any(right <= left for left, right in pairwise(times)):
+        raise ValueError(f"times {list(times)} must increase strictly.")
+
+
+Schedule = Annotated[
+    PowerDecay | ExponentialDecay | Steps | LinearKnots | WarmUpCosine | HoldThenPower, Field(discriminator="kind")
+]

@@ -73,6 +73,18 @@ class Answer(ABC, Generic[P]):
         save(self.to_tree(), Path(path))
         return Path(path)
 
+    @property
+    def exit_code(self) -> int:
+        """What the command line ends with: 0 unless the answer is that something fails."""
+        return 0
+
+    def files(self, folder: Path, name: str) -> dict[str, Path]:
+        """Write everything into a folder, under the name of the question; what each file is."""
+        written = {"figure": folder / f"{name}.png", "results": folder / f"{name}.nc"}
+        self.plot(written["figure"])
+        self.save(written["results"])
+        return written
+
     def plot(self, path: str | Path | None = None) -> "Figure":
         """The figure; written to a file, if one is named."""
         return drawing(self.draw, path)

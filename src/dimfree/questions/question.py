@@ -30,6 +30,7 @@ _OWN = tuple(
         "temperature",
         "laziness",
         "curves",
+        "schedules",
     )
 )
 
@@ -39,8 +40,9 @@ class Option(NamedTuple):
 
     help: str
     kind: type[int] | type[float] | type[str]
-    default: float | None = None
+    default: float | str | None = None
     smallest: int | None = None
+    flag: str = ""  # the word after --, where that is not the argument's name
 
 
 @dataclass(frozen=True)

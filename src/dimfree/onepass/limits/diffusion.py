@@ -125,9 +125,8 @@ class Diffusion(Evolution[TeacherModel, Start, Paths]):
 
     def _step(self, model: TeacherModel, nodes: Rule, state: Paths, end: Array) -> Paths:
         """One step of all paths, cut at the asked time and where the schedule jumps."""
-        t = state.time
-        for jump in model.schedule.jumps:
-            end = jnp.where(t < jump, jnp.minimum(end, jump), end)
+        t, jumps = state.time, model.schedule.jumps
+        end = jnp.minimum(end, jnp.min(jnp.where(t < jumps, jumps, jnp.inf), initial=jnp.inf))
         h = jnp.minimum(jnp.maximum(state.stride, model.time_step), end - t)
         replicas, N = state.norms.shape[0], nodes.w.size
         count = N + (0 if nodes.exact else nodes.x.shape[1] ** 2)

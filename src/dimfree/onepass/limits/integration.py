@@ -139,7 +139,7 @@ class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
         """Error control; steps that shrink to nothing announce a singularity at finite time."""
         controller = diffrax.PIDController(rtol=self.rtol, atol=self.atol, dtmin=1e-13 * until, force_dtmin=False)
         jumps = model.schedule.jumps
-        return diffrax.ClipStepSizeController(controller, jump_ts=jnp.asarray(jumps)) if jumps else controller
+        return diffrax.ClipStepSizeController(controller, jump_ts=jumps) if jumps.size else controller
 
 
 def implicit_steps(model: TeacherModel, unknowns: int) -> bool:

@@ -1,0 +1,1 @@
+"""Which learning-rate schedule is best, and does real SGD agree?"""

@@ -1,0 +1,238 @@
+"""Which schedule is best: every schedule that was tried, the optimum with its certificate, and what real SGD says.
+
+docs/theory/schedules.md. The figure is in figure.py, sentences are in words.py, files and exports in export.py.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from rich.table import Table
+from rich.text import Text
+
+from dimfree.errors import ProblemError, suggest
+from dimfree.files import replacing
+from dimfree.functions.schedule import Written
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.problem import dumps
+from dimfree.questions.answer import Answer
+from dimfree.questions.schedules import words
+from dimfree.questions.schedules.batches import BatchSchedule, batches
+from dimfree.questions.schedules.certificate import Certificate, inside
+from dimfree.questions.schedules.confirmation import BY, Confirmation, confirmed
+from dimfree.questions.schedules.export import as_csv, as_optax, as_torch, schedule_table
+from dimfree.questions.schedules.knobs import NUMBERS
+from dimfree.questions.schedules.optimum import Hunt, Optimum, Tried, samples_per_dimension
+from dimfree.questions.schedules.runs import factors_at, looks
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_PLAIN = ("constant", "greedy", "optimal")  # what is no family
+
+
+@dataclass(frozen=True, eq=False)
+class Schedules(Answer[OnePassProblem]):
+    """The best schedule of a problem, beside all others that were tried."""
+
+    hunt: Hunt
+    found: Optimum
+    notes: tuple[str, ...] = ()
+    confirmed: Confirmation | None = None
+
+    @property
+    def schedules(self) -> dict[str, Tried]:
+        """All of them by name: `constant` first, `optimal` last."""
+        return self.found.tried
+
+    @property
+    def schedule(self) -> Written:
+        """The best one, as a problem writes it."""
+        return self.schedules["optimal"].written
+
+    @property
+    def best(self) -> OnePassProblem:
+        """The problem with the best schedule, and with the numbers found beside it."""
+        numbers = self.schedules["optimal"].numbers
+        return self.hunt.problem_with(numbers).replace(**{"training.schedule": self.schedule})
+
+    @property
+    def turned(self) -> dict[str, float]:
+        """The numbers that were found beside the schedule."""
+        training = self.best.training
+        names = zip(NUMBERS, self.hunt.numbers, strict=True)
+        return {name: float(getattr(training, name)) for name, box in names if box is not None}
+
+    @property
+    def certificate(self) -> Certificate:
+        """Why it is an optimum."""
+        return self.found.certificate
+
+    @property
+    def inside(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Where along the run the certificate is looked at: away from the first and the last interval between knots."""
+        return inside(self.found.conditions, np.asarray(getattr(self.schedule, "times", ())))
+
+    @property
+    def family(self) -> str | None:
+        """The best of the families; None where none was tried."""
+        names = [name for name in self.schedules if name not in _PLAIN]
+        return min(names, key=lambda name: self.schedules[name].risk, default=None)
+
+    @property
+    def samples(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Samples per dimension at which rates and risks are told."""
+        return np.asarray(samples_per_dimension(self.problem, 1.0) * looks(self.hunt.course.grid))
+
+    def rates(self, name: str = "optimal") -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """The learning rate along the run."""
+        if name not in self.schedules:
+            raise ProblemError(f"there is no schedule {name!r}; {suggest(name, self.schedules)}")
+        return self.problem.training.learning_rate * factors_at(
+            self.schedules[name].written, looks(self.hunt.course.grid)
+        )
+
+    def gain(self, name: str = "optimal", over: str = "constant") -> float:
+        """By which factor its final risk is below that of another one, in the limit."""
+        return self.schedules[over].risk / self.schedules[name].risk
+
+    def batches(self) -> BatchSchedule:
+        """The same trajectory in samples at a constant rate, by batches that grow."""
+        return batches(self.best)
+
+    def confirm(
+        self, replicas: int = 32, by: str = "chain", watch: Callable[[str, float], None] = lambda text, done: None
+    ) -> "Schedules":
+        """The same answer with real SGD under the best constant rate, the best family and the optimum, from fresh starts."""
+        if by not in BY:
+            raise ProblemError(f"nothing is confirmed by {by!r}; {suggest(by, BY)}")
+        names = [name for name in ("constant", self.family, "optimal") if name]
+        return replace(self, confirmed=confirmed(self.hunt, self.schedules, names, BY[by], replicas, watch))
+
+    @property
+    def exit_code(self) -> int:
+        """0 only if the search converged and the gain survives real SGD, where that was asked."""
+        survives = self.confirmed is None or words.lost(self) is None
+        return 0 if self.certificate.converged and survives else 1
+
+    def table(self) -> Table:
+        """A row per schedule."""
+        real = self.confirmed
+        alpha = samples_per_dimension(self.problem, self.problem.run.until)
+        table = Table(title=f"Schedules for {alpha:g} samples per dimension")
+        table.add_column("schedule")
+        for heading in ("final risk", *(["of SGD"] if real else []), "gain", *(["of SGD"] if real else []), "CPU s"):
+            table.add_column(heading, justify="right")
+        table.add_column("rate")
+        for name, one in self.schedules.items():
+            measured, gained = ([], []) if real is None else ([real.told(name)], [real.gained(name)])
+            table.add_row(
+                name,
+                f"{one.risk:.4g}",
+                *measured,
+                f"{self.gain(name):.3g}",
+                *gained,
+                f"{one.cpu_seconds:.1f}",
+                Text(one.words),
+            )
+        return table
+
+    def said(self) -> Iterator[Table | str]:
+        """The table, the certificates, the verdict, and what to distrust."""
+        yield self.table()
+        yield words.certified(self.certificate)
+        yield words.verdict(self)
+        if self.turned:
+            yield "With it: " + ", ".join(f"{name} = {value:.4g}" for name, value in self.turned.items()) + "."
+        yield words.in_batches(self.batches(), self.problem)
+        yield from self.warnings
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know beside the verdict, one sentence each."""
+        return (*self.notes, *words.warnings(self))
+
+    def values(self) -> dict[str, object]:
+        """Every schedule with its risk, gain and rates; certificate and confirmation."""
+        return {
+            "samples_per_dimension": self.samples.tolist(),
+            "schedules": {
+                name: {
+                    "risk": _finite(one.risk),
+                    "gain": _finite(self.gain(name)),
+                    "rates": self.rates(name).tolist(),
+                    "cpu_seconds": one.cpu_seconds,
+                    "schedule": one.written.model_dump(mode="json"),
+                }
+                for name, one in self.schedules.items()
+            },
+            "numbers": self.turned,
+            "certificate": {name: _finite(value) for name, value in self.certificate._asdict().items()},
+            "confirmed": None if self.confirmed is None else self.confirmed.plain(),
+            "batches": {"steps": self.batches().steps, "instead_of": self.batches().plain_steps},
+            "verdict": words.verdict(self),
+            "warnings": list(self.warnings),
+        }
+
+    def datasets(self) -> dict[str, xr.Dataset]:
+        """Rates and risks of every schedule; the conditions along the optimum."""
+        names, base = list(self.schedules), {"samples": self.samples, "schedule": list(self.schedules)}
+        data = {
+            "rate": (("schedule", "samples"), np.stack([self.rates(name) for name in names])),
+            "risk": (("schedule", "samples", "start"), np.stack([one.risks for one in self.schedules.values()])),
+        }
+        seen, clock = self.found.conditions, samples_per_dimension(self.problem, 1.0)
+        optimal = xr.Dataset(
+            {
+                "pontryagin_ratio": ("samples", seen.ratio),
+                "hamiltonian": ("samples", seen.hamiltonian),
+                "inside": ("samples", self.inside.astype(np.int8)),
+            },
+            {"samples": clock * seen.times},
+        )
+        found = {"schedules": xr.Dataset(data, base), "certificate": optimal}
+        return found if self.confirmed is None else found | {"confirmed": self.confirmed.dataset(self.samples)}
+
+    def draw(self, figure: "Figure") -> None:
+        """Rates, risks and certificate."""
+        from dimfree.questions.schedules.figure import draw_schedules
+
+        draw_schedules(self, figure)
+
+    def save(self, path: str | Path) -> Path:
+        """The best problem as .toml, its rates step by step as .csv, or everything as netCDF."""
+        path = Path(path)
+        match path.suffix:
+            case ".toml":
+                text = dumps(self.best)
+            case ".csv":
+                text = as_csv(schedule_table(self))
+            case _:
+                return super().save(path)
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        return path
+
+    def files(self, folder: Path, name: str) -> dict[str, Path]:
+        """All four, under the name of what they are."""
+        kinds = {"problem": ".toml", "rates": ".csv", "results": ".nc"}
+        written = {kind: self.save(folder / f"best{suffix}") for kind, suffix in kinds.items()}
+        figure = folder / "best.png"
+        self.plot(figure)
+        return written | {"figure": figure}
+
+    def to_optax(self) -> Any:
+        """The best rates as a schedule of optax: a function of the step."""
+        return as_optax(self.best)
+
+    def to_torch(self, optimizer: Any) -> Any:
+        """The best rates as a scheduler of a torch optimizer, whose own lr must be the base learning rate."""
+        return as_torch(self.best, optimizer)
+
+
+def _finite(value: Any) -> Any:
+    """What is no finite number is none in JSON."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value

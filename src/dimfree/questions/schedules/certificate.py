@@ -1,0 +1,87 @@
+"""Proof that a schedule is an optimum: Pontryagin's conditions along its own path (docs/theory/schedules.md, section 2).
+
+With the costate lambda, the derivative of the final objective with respect to the state, an optimal factor is
+-lambda·F1/(2 lambda·F2) wherever no bound holds it, and H = lambda·F is the same at all times.
+"""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from dimfree.compiled import quick_program
+from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.model import TeacherModel
+from dimfree.questions.schedules.grid import Grid
+from dimfree.questions.schedules.parts import dot, parts
+from dimfree.questions.schedules.search import Bounds, Vector
+from dimfree.questions.schedules.walk import Steered
+
+_TOUCHES = 1e-3  # relative distance from a bound that counts as none
+
+
+class Conditions(NamedTuple):
+    """Along the run: the rate of equation (2.1) over the one that was used, and H."""
+
+    times: Vector
+    ratio: Vector
+    hamiltonian: Vector
+    regular: bool  # whether lambda·F2 > 0 everywhere: the optimum is inside and not a bound
+
+
+class Certificate(NamedTuple):
+    """What speaks for an optimum, and what against it."""
+
+    pontryagin_error: float  # largest |ratio - 1| inside, where no bound is active
+    hamiltonian_spread: float  # relative, inside
+    knots_doubled_gain: float  # by which share twice as many knots lower the risk
+    starts_spread: float  # relative, of the risks that several first guesses of the search lead to
+    active_bounds: dict[str, float]  # name of a bound -> share of the run that is spent on it
+    grid_error: float  # relative difference between the grid and the adaptive solver
+    regular: bool
+    converged: bool
+
+
+def conditions(model: TeacherModel, grid: Grid, factors: Vector, seen: Steered) -> Conditions:
+    """Ratio and H at the beginning of every step."""
+    slopes = np.asarray(_slopes(model, seen.states, seen.costates))
+    used = factors[:-1:2]
+    hamiltonian = slopes[:, 0] + used * slopes[:, 1] + used**2 * slopes[:, 2]
+    ratio = -slopes[:, 1] / (2 * slopes[:, 2]) / used
+    return Conditions(grid.times[:-1], ratio, hamiltonian, bool((slopes[:, 2] > 0).all()))
+
+
+def inside(found: Conditions, knots: Vector) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Away from the first and the last interval between knots."""
+    return (found.times >= knots[1]) & (found.times <= knots[-2])
+
+
+def errors(found: Conditions, knots: Vector, factors: Vector, box: Bounds) -> tuple[float, float]:
+    """The largest violation of (2.1) and the spread of H, inside; on a bound the rate cannot be the one of (2.1)."""
+    chosen = inside(found, knots)
+    free = chosen & ~_touches(np.interp(found.times, knots, factors), box).any(axis=0)
+    worst = float(np.max(np.abs(found.ratio[free] - 1), initial=0.0))
+    H = found.hamiltonian[chosen]
+    return worst, float((H.max() - H.min()) / np.abs(H.mean()))
+
+
+def active(knots: Vector, factors: Vector, box: Bounds) -> tuple[float, float]:
+    """The shares of the run on the lower and on the upper bound."""
+    times = np.linspace(0, knots[-1], 1001)
+    low, high = _touches(np.interp(times, knots, factors), box).mean(axis=1)
+    return float(low), float(high)
+
+
+def _touches(factors: Vector, box: Bounds) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+    return np.stack([factors <= box[0] * (1 + _TOUCHES), factors >= box[1] * (1 - _TOUCHES)])
+
+
+@quick_program
+def _slopes(model: TeacherModel, states: Overlaps, costates: Overlaps) -> Float[Array, "n 3"]:
+    """lambda·F0, lambda·F1 and lambda·F2 at every state."""
+
+    def one(now: tuple[Overlaps, Overlaps]) -> Array:
+        return jax.numpy.stack([dot(now[1], part) for part in parts(model, now[0])])
+
+    return jax.lax.map(one, (states, costates))

@@ -1,0 +1,73 @@
+"""Schedules for others: a table of steps and rates, optax and torch; both are imported only when they are asked for."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.problem import LinearKnots
+from dimfree.questions.schedules.search import Vector
+
+if TYPE_CHECKING:
+    from dimfree.questions.schedules.answer import Schedules
+
+Rows = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+_ROWS = 10_000  # at most, beside the knots
+
+
+def schedule_table(best: "Schedules | OnePassProblem") -> Rows:
+    """Steps and learning rates of a problem with a schedule of knots: at every step, or at so many of them and all knots."""
+    problem = best if isinstance(best, OnePassProblem) else best.best
+    at, _ = _knots(problem)
+    last = problem.steps(problem.run.until)
+    spread = np.arange(last) if last <= _ROWS else np.linspace(0, last - 1, _ROWS).round()
+    steps = np.unique(np.concatenate([spread, at[at < last]]))
+    return np.stack([steps, StepRate(problem)(steps)], axis=1)
+
+
+def as_csv(rows: Rows) -> str:
+    """With a line of names."""
+    return "step,rate\n" + "".join(f"{int(step)},{rate!r}\n" for step, rate in rows.tolist())
+
+
+class StepRate:
+    """The learning rate as a function of the step; an object, so that it can be pickled."""
+
+    def __init__(self, problem: OnePassProblem) -> None:
+        self.steps, self.rates = _knots(problem)
+
+    def __call__(self, step: Any) -> Any:
+        """The rate in this step."""
+        return np.interp(step, self.steps, self.rates)
+
+
+class StepFactor(StepRate):
+    """The same as a factor on the base learning rate."""
+
+    def __init__(self, problem: OnePassProblem) -> None:
+        super().__init__(problem)
+        self.rates = self.rates / problem.training.learning_rate
+
+
+def _knots(problem: OnePassProblem) -> tuple[Vector, Vector]:
+    """Knots at whole steps: where two fall on one step, the first of them stands for both."""
+    schedule, training = problem.training.schedule, problem.training
+    assert isinstance(schedule, LinearKnots)
+    steps, chosen = np.unique(np.rint(np.asarray(schedule.times) / problem.time_step), return_index=True)
+    return steps, training.learning_rate * np.asarray(schedule.factors)[chosen]
+
+
+def as_optax(problem: OnePassProblem) -> Any:
+    """A schedule of optax, which interpolates the rate linearly between knots and multiplies their ratios."""
+    import optax
+
+    steps, rates = _knots(problem)
+    ratios = {int(step): float(rate / before) for step, rate, before in zip(steps[1:], rates[1:], rates, strict=False)}
+    return optax.piecewise_interpolate_schedule("linear", float(rates[0]), ratios)
+
+
+def as_torch(problem: OnePassProblem, optimizer: Any) -> Any:
+    """A LambdaLR of torch; its factor is an object, which `state_dict` keeps."""
+    from torch.optim.lr_scheduler import LambdaLR
+
+    return LambdaLR(optimizer, StepFactor(problem))

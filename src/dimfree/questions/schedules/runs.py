@@ -1,0 +1,71 @@
+"""What the adaptive solver, and real SGD, say about a schedule: risks along the run, all schedules through one program each.
+
+Every schedule is told as a table of equally many knots. A table of knots stays what it is when knots are inserted on its lines.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from dimfree.description import AnyDescription, Ask
+from dimfree.errors import DivergenceError
+from dimfree.functions.schedule import Written, schedule
+from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.problem import LinearKnots
+from dimfree.questions.schedules.grid import Grid
+from dimfree.questions.schedules.search import Vector
+from dimfree.setting import model_of, speaking
+
+_KNOTS = 161  # of every table
+_LOOKS = 81  # times at which risks are looked at
+S = TypeVar("S")
+
+
+def looks(grid: Grid) -> Vector:
+    """Times from 0 to the end at which risks are told, spread like the grid."""
+    return grid.times[grid.chosen(_LOOKS)]
+
+
+def factors_at(written: Written, times: Vector) -> Vector:
+    """The factors of a schedule at these times."""
+    return np.asarray(schedule(written)(jax.device_put(times)))
+
+
+def table(written: Written, grid: Grid) -> LinearKnots:
+    """A schedule as a table: its own knots with others on the lines between them, or its values along the grid."""
+    own = np.asarray(written.times) if isinstance(written, LinearKnots) else np.zeros(0)
+    others = np.setdiff1d(grid.times[grid.chosen(2 * _KNOTS)], own)
+    kept = np.linspace(0, len(others) - 1, _KNOTS - len(own)).round().astype(int)
+    times = np.sort(np.concatenate([own, others[kept]]))
+    return LinearKnots(times=tuple(times.tolist()), factors=tuple(factors_at(written, times).tolist()))
+
+
+def risks(
+    problem: OnePassProblem,
+    one: AnyDescription,
+    starts: Sequence[object],
+    grid: Grid,
+    written: Written,
+    key: jax.Array,
+    replicas: int = 1,
+) -> Float[np.ndarray, "t starts r"]:
+    """The risk under a schedule at all looks, from every start; not finite where it is lost."""
+    model = model_of(problem.replace(**{"training.schedule": table(written, grid)}))
+    found = []
+    for number, start in enumerate(starts):
+        ask = Ask(looks(grid), replicas, jax.random.fold_in(key, number))
+        try:
+            pieces = [piece.observables["risk"] for piece in speaking(one).account(model, start, ask)]
+            found.append(np.concatenate(pieces))
+        except DivergenceError:
+            found.append(np.full((_LOOKS, replicas), np.nan))
+    return np.stack(found, axis=1)
+
+
+def judged(problem: OnePassProblem, starts: Sequence[object], grid: Grid, written: Written) -> Float[np.ndarray, "t s"]:
+    """By the adaptive solver, from every start."""
+    return risks(problem, HighDimensional(), starts, grid, written, jax.random.key(0))[:, :, 0]

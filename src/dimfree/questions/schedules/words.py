@@ -1,0 +1,113 @@
+"""What is said about a best schedule: certificates, a verdict, and warnings, each in one sentence."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dimfree.errors import ProblemError
+from dimfree.onepass.limits.caution import unresolved
+from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.questions.schedules.batches import BatchSchedule
+from dimfree.questions.schedules.certificate import Certificate
+from dimfree.questions.schedules.optimum import Tried
+
+if TYPE_CHECKING:
+    from dimfree.questions.schedules.answer import Schedules
+
+_STILL = 0.9  # of the risk at half of the run that is left at its end: on a plateau
+_WORTH = 1.01  # gains below this are not worth a word
+_SURVIVES = 0.5  # the share of a gain, in logarithms, that real SGD must show
+_SURE = 2.0  # standard errors
+_CERTAIN = {"pontryagin_error": 0.02, "hamiltonian_spread": 0.02, "knots_doubled_gain": 0.01, "starts_spread": 1e-3}
+
+
+def certified(found: Certificate) -> str:
+    """All certificates in one line."""
+    return (
+        f"Certificates: Pontryagin's rate within {100 * found.pontryagin_error:.2g} %, H constant within "
+        f"{100 * found.hamiltonian_spread:.2g} %, twice the knots gain {100 * found.knots_doubled_gain:.2g} %, "
+        f"first guesses agree within {100 * found.starts_spread:.1g} %, grid and solver within {100 * found.grid_error:.1g} %."
+    )
+
+
+def verdict(best: "Schedules") -> str:
+    """What a schedule is worth here, in one sentence."""
+    gain, family = best.gain(), best.family
+    if gain < _WORTH:
+        return "A constant rate is as good as any schedule."
+    said = f"The best schedule ends {gain:.3g} times below the best constant rate"
+    if family is None:
+        return said + "."
+    left = best.gain("optimal", family)
+    if left < _WORTH:
+        return f"{said}, and {family} does as well."
+    return f"{said}; {family} gets within {100 * (left - 1):.2g} % of it."
+
+
+def in_batches(found: BatchSchedule, problem: OnePassProblem) -> str:
+    """What growing batches would save."""
+    share = 1 - found.steps / found.plain_steps
+    return (
+        f"As a growing batch at a constant rate (from {found.batch.min():.0f} to {found.batch.max():.0f}) the same samples take "
+        f"{found.steps:.3g} steps instead of {found.plain_steps:.3g}: {100 * share:.0f} % fewer in sequence."
+    )
+
+
+def lost(best: "Schedules") -> str | None:
+    """Why the gain does not survive real SGD, in one sentence; None while it does, or nothing is known."""
+    real, gain = best.confirmed, best.gain()
+    if real is None or gain < _WORTH:
+        return None
+    for name in ("optimal", "constant"):
+        if real.lost(name):
+            return (
+                f"{100 * real.lost(name):.0f} % of the replicas of {real.by} diverge under the {name} schedule at d = "
+                f"{real.dimension}; lower the upper bound of the rate with --bounds."
+            )
+    log, error = real.log_gain()
+    if log + _SURE * error >= _SURVIVES * np.log(gain):
+        return None
+    value, deviation = real.gain()
+    return (
+        f"the gain of the ODE ({gain:.2g}x) does not survive at d = {real.dimension}: SGD gains {value:.2g} ± {deviation:.1g}; "
+        "use --starts 32, or optimise at larger d."
+    )
+
+
+def warnings(best: "Schedules") -> Iterator[str]:
+    """Bounds that hold the optimum, conditions that fail, risks that are not resolved, gains that do not survive."""
+    found, rate = best.certificate, best.problem.training.learning_rate
+    for side, bound in zip(("lower", "upper"), best.hunt.box, strict=True):
+        if share := found.active_bounds.get(f"learning_rate {side}"):
+            allowed = "large" if side == "upper" else "small"
+            yield (
+                f"the optimum lies on the bound {rate * bound:.3g} for {100 * share:.2g} % of the run; widen --bounds, or read "
+                f"this as 'as {allowed} as allowed'."
+            )
+    for name, value in best.turned.items():
+        for side in ("lower", "upper"):
+            if found.active_bounds.get(f"{name} {side}"):
+                allowed = "large" if side == "upper" else "small"
+                yield f"the best {name} is its bound {value:.3g}; widen --bounds, or read this as 'as {allowed} as allowed'."
+    if not found.converged:
+        yield "the search has not converged; start it from another training.schedule, or use fewer knots."
+    failed = [name.replace("_", " ") for name, most in _CERTAIN.items() if not getattr(found, name) <= most]
+    if failed:
+        yield f"not certain to be the optimum ({', '.join(failed)}); raise --knots."
+    rtol, end = HighDimensional().rtol, best.schedules["optimal"].risks[-1]
+    if next(unresolved(best.hunt.course.model, {"risk": end[None]}, rtol), None):
+        yield f"the risk ({end.min():.1g}) is below what rtol = {rtol:g} resolves; shorten run.until or lower rtol."
+    if why := lost(best):
+        yield why
+
+
+def check_plateau(problem: OnePassProblem, best: Tried, half: int) -> None:
+    """A plateau that no schedule leaves has no optimum worth the name."""
+    risks = best.risks
+    if (risks[-1] > _STILL * risks[half]).all():
+        raise ProblemError(
+            f"every schedule ends on the plateau (risk {risks[-1].min():.3g} at the end of every start); raise run.until "
+            f"(try {4 * problem.run.until:g}), or start less symmetric."
+        )

@@ -1,0 +1,111 @@
+"""The claims of the figures of schedules, on numbers that are made up: they hold, and each fails when one is wrong."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.figure import Figure
+
+import dimfree as df
+from dimfree.functions.schedule import Constant
+from dimfree.gallery import shelf
+from dimfree.gallery.batch_is_rate import BatchIsRate
+from dimfree.gallery.optimal_schedule import OptimalSchedule
+from dimfree.gallery.schedule_quenched import ScheduleQuenched
+
+ENTRIES = {one.name: one for one in (OptimalSchedule, ScheduleQuenched, BatchIsRate)}
+NAMES = ("constant", "cosine", "greedy", "optimal")
+
+
+def silent(text, fraction):
+    """Nobody watches."""
+
+
+def failing(entry, data):
+    return {number for number, claim in enumerate(entry.claims(data)) if not claim.holds}
+
+
+def test_the_shelf_knows_them_and_what_they_take():
+    for name, cls in ENTRIES.items():
+        entry = shelf.entry(name)
+        assert type(entry) is cls
+        assert 0 < entry.seconds(False) < entry.seconds(True)
+
+
+def case(risks, gains, violation=0.005, spread=0.001):
+    """Final risks by name, and what SGD gains over constant and cosine."""
+    samples, falling = np.linspace(0, 100, 11), np.geomspace(1, 1e-6, 11)
+    told = np.stack([np.append(falling[:-1], risk) for risk in risks])
+    scattered = np.exp(0.01 * np.random.default_rng(0).normal(size=(1, 16)))
+    ends = risks[3] * np.array([gains[0], gains[1], 1.0])[:, None, None] * scattered
+    real = np.broadcast_to(falling[:, None, None], (3, 11, 1, 16)).copy()
+    real[:, -1] = ends
+    shared = {"samples": samples}
+    schedules = {"risk": (("schedule", "samples", "start"), told[..., None]), "rate": (("schedule", "samples"), told)}
+    confirmed = {"risk": (("schedule", "samples", "start", "replica"), real)}
+    certificate = {"pontryagin_error": violation, "hamiltonian_spread": spread, "starts_spread": 1e-6}
+    seen = {name: ("samples", np.ones(11)) for name in ("pontryagin_ratio", "hamiltonian", "inside")}
+    return xr.DataTree.from_dict(
+        {
+            "schedules": xr.Dataset(schedules, shared | {"schedule": list(NAMES)}),
+            "confirmed": xr.Dataset(confirmed, shared | {"schedule": ["constant", "cosine", "optimal"]}),
+            "certificate": xr.Dataset(seen, shared, certificate),
+        }
+    )
+
+
+QUIET, NOISY = (7.44e-6, 5.76e-6, 1.27e-2, 2.711e-6), (1.4055e-3, 1.635e-4, 1.26e-2, 1.431e-4)
+
+
+def test_optimal_schedule_claims():
+    entry = OptimalSchedule()
+    data = lambda quiet, noisy: xr.DataTree(children={"noiseless": quiet, "noisy": noisy})  # noqa: E731
+    good = data(case(QUIET, (3.0, 2.0)), case(NOISY, (9.8, 1.14)))
+    assert failing(entry, good) == set()
+    worse = (*QUIET[:3], 2.75e-6)
+    assert 0 in failing(entry, data(case(worse, (3.0, 2.0)), case(NOISY, (9.8, 1.14))))
+    assert failing(entry, data(case(QUIET, (1.9, 2.0)), case(NOISY, (8.9, 1.05)))) == {8, 9, 10}
+    assert failing(entry, data(case(QUIET, (3.0, 2.0), 0.02, 0.01), case(NOISY, (9.8, 1.14)))) == {5, 6}
+    escaped = (*QUIET[:2], 1e-5, QUIET[3])
+    assert failing(entry, data(case(escaped, (3.0, 2.0)), case(NOISY, (9.8, 1.14)))) == {4}
+    entry.draw(good, Figure())
+
+
+def test_schedule_quenched_claims():
+    entry, starts = ScheduleQuenched(), np.geomspace(1e-5, 1e-3, 8)
+
+    def data(one, mean):
+        factors = np.array([2.5, one, mean])
+        told = {
+            "ode": (("schedule", "start"), factors[:, None] * starts),
+            "chain": (("schedule", "start", "replica"), factors[:, None, None] * starts[:, None] * np.ones(4)),
+            "own": ("start", starts),
+            "rate": (("schedule", "samples"), np.ones((3, 5))),
+        }
+        return xr.Dataset(told, {"schedule": ["constant", "one start", "mean of 8"], "samples": np.arange(5.0)})
+
+    assert failing(entry, data(1.6, 1.0)) == set()
+    assert failing(entry, data(1.3, 1.0)) == {4}
+    assert failing(entry, data(0.9, 1.0)) == {2, 3, 4}
+    assert failing(entry, data(4.0, 2.6)) == {0, 1}
+    entry.draw(data(1.6, 1.0), Figure())
+
+
+@pytest.mark.slow
+def test_batch_and_rate_grown_together():
+    entry = BatchIsRate(batches=(1, 4), until=20.0)
+    data = entry.measure(False, silent)
+    assert 0 not in failing(entry, data)
+    assert 1 not in failing(entry, data)
+    entry.draw(data, Figure())
+    later = data.copy()
+    later["batch 4/ode"] = later["batch 4/ode"].to_dataset().assign(risk=1.001 * later["batch 4/ode/risk"])
+    assert 0 in failing(entry, later)
+
+
+def test_all_batches_have_the_same_clock():
+    cases = BatchIsRate().cases(False)
+    times = [one.problem.times for one in cases.values()]
+    for other in times[1:]:
+        np.testing.assert_array_equal(times[0], other)
+    assert {one.problem.steps(100.0) for one in cases.values()} == {200_000, 50_000, 12_500}
+    assert not isinstance(df.model(cases["batch 1"].problem).schedule, Constant)
