@@ -13,7 +13,7 @@ from dimfree.questions.schedules.grid import Grid
 from dimfree.questions.schedules.parts import steerable
 from dimfree.questions.schedules.walk import final, steered
 
-BARS = {"schedule_gradient": Bar(True, 6.0), "schedule_search": Bar(True, 20.0)}
+BARS = {"schedule_gradient": Bar(True, 6.0), "schedule_search": Bar(True, 40.0)}
 
 
 def ratios(smoke: bool) -> dict[str, float]:

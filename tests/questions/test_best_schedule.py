@@ -17,7 +17,7 @@ from dimfree.cli.commands import app
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.questions.schedules import words
 from dimfree.questions.schedules.confirmation import Confirmation
-from dimfree.questions.schedules.export import StepRate
+from dimfree.questions.schedules.export import StepFactor, StepRate
 from dimfree.questions.schedules.grid import Grid
 from dimfree.questions.schedules.parts import over_starts, parts, steerable
 from dimfree.questions.schedules.runs import factors_at, table
@@ -206,8 +206,19 @@ def test_optax_and_the_table_replay_every_step(solved):
     np.testing.assert_allclose(np.interp(steps, *rows.T), own, rtol=1e-12)
     # knots lie at whole steps there
     np.testing.assert_allclose(own, np.interp(steps * solved.best.time_step, exact.times, exact.factors), rtol=2e-3)
-    again = pickle.loads(pickle.dumps(StepRate(solved.best)))
-    np.testing.assert_array_equal(again(steps), own)
+    again = pickle.loads(pickle.dumps(StepFactor(solved.best)))  # what torch's LambdaLR is given
+    np.testing.assert_allclose(solved.problem.training.learning_rate * again(steps), own, rtol=1e-12)
+
+
+def test_scripts_need_nothing_of_dimfree(solved, tmp_path):
+    script = replace(solved, export="optax").save(tmp_path / "best_optax.py")
+    made = {}
+    exec(script.read_text(), made)
+    steps = np.arange(0, 20_000, 7)
+    np.testing.assert_allclose(jax.vmap(made["schedule"])(steps), StepRate(solved.best)(steps), rtol=1e-12)
+    other = replace(solved, export="torch").save(tmp_path / "best_torch.py").read_text()
+    compile(other, "best_torch.py", "exec")
+    assert "def scheduler(optimizer):  # whose lr is 1.0" in other
 
 
 def test_torch_replays_every_step(solved):
@@ -223,10 +234,22 @@ def test_torch_replays_every_step(solved):
     assert scheduler.state_dict()["lr_lambdas"][0] is not None
 
 
-def test_the_command_prints_one_object_and_writes_four_files(tmp_path):
+def test_the_command_prints_one_object_and_writes_its_files(tmp_path):
     file = tmp_path / "problem.toml"
     file.write_text(df.dumps(linear(0.1, 20.0)))
-    options = ("--knots", "25", "--against", "greedy", "--replicas", "32", "--json", "--out", str(tmp_path / "out"))
+    options = (
+        "--knots",
+        "25",
+        "--against",
+        "greedy",
+        "--replicas",
+        "32",
+        "--export",
+        "optax",
+        "--json",
+        "--out",
+        str(tmp_path / "out"),
+    )
     result = CliRunner().invoke(app, ["optimise", str(file), *options])
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
@@ -237,13 +260,9 @@ def test_the_command_prints_one_object_and_writes_four_files(tmp_path):
     assert found["certificate"]["pontryagin_error"] < 0.01
     assert found["confirmed"]["optimal"]["gain"]["value"] > 1.2
     assert {"mean", "median", "worst", "error"} <= found["confirmed"]["optimal"].keys()
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "best.csv",
-        "best.nc",
-        "best.png",
-        "best.toml",
-    ]
-    assert set(found["files"]) == {"problem", "rates", "results", "figure"}
+    written = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert written == ["best.csv", "best.nc", "best.png", "best.toml", "best_optax.py"]
+    assert set(found["files"]) == {"problem", "rates", "results", "figure", "script"}
     problem = df.load(found["files"]["problem"])
     assert problem.training.schedule.kind == "linear"
     assert problem.replace(**{"training.schedule": None}) == linear(0.1, 20.0)
@@ -269,6 +288,7 @@ WRONG = {
     "there is no family of schedules 'cosinus'; did you mean 'cosine'?": {"against": "cosinus"},
     "there is no objective 'median'": {"objective": "median"},
     "nothing is confirmed by 'adam'": {"confirm": "adam"},
+    "there is no export to 'keras'": {"export": "keras"},
     "3 knots are too few for a schedule; give at least 4.": {"knots": 3},
 }
 

@@ -23,7 +23,7 @@ from dimfree.questions.schedules import words
 from dimfree.questions.schedules.batches import BatchSchedule, batches
 from dimfree.questions.schedules.certificate import Certificate, inside
 from dimfree.questions.schedules.confirmation import BY, Confirmation, confirmed
-from dimfree.questions.schedules.export import as_csv, as_optax, as_torch, schedule_table
+from dimfree.questions.schedules.export import SCRIPTS, as_csv, as_optax, as_script, as_torch, schedule_table
 from dimfree.questions.schedules.knobs import NUMBERS
 from dimfree.questions.schedules.optimum import Hunt, Optimum, Tried, samples_per_dimension
 from dimfree.questions.schedules.runs import factors_at, looks
@@ -42,6 +42,7 @@ class Schedules(Answer[OnePassProblem]):
     found: Optimum
     notes: tuple[str, ...] = ()
     confirmed: Confirmation | None = None
+    export: str = "none"  # a library that the files speak to as well
 
     @property
     def schedules(self) -> dict[str, Tried]:
@@ -203,13 +204,15 @@ class Schedules(Answer[OnePassProblem]):
         draw_schedules(self, figure)
 
     def save(self, path: str | Path) -> Path:
-        """The best problem as .toml, its rates step by step as .csv, or everything as netCDF."""
+        """The best problem as .toml, its rates step by step as .csv, for another library as .py, or everything as netCDF."""
         path = Path(path)
         match path.suffix:
             case ".toml":
                 text = dumps(self.best)
             case ".csv":
                 text = as_csv(schedule_table(self))
+            case ".py":
+                text = as_script(self.best, self.export)
             case _:
                 return super().save(path)
         with replacing(path) as temporary:
@@ -217,8 +220,9 @@ class Schedules(Answer[OnePassProblem]):
         return path
 
     def files(self, folder: Path, name: str) -> dict[str, Path]:
-        """All four, under the name of what they are."""
+        """All of them, under the name of what they are."""
         kinds = {"problem": ".toml", "rates": ".csv", "results": ".nc"}
+        kinds |= {"script": f"_{self.export}.py"} if self.export in SCRIPTS else {}
         written = {kind: self.save(folder / f"best{suffix}") for kind, suffix in kinds.items()}
         figure = folder / "best.png"
         self.plot(figure)

@@ -71,3 +71,38 @@ def as_torch(problem: OnePassProblem, optimizer: Any) -> Any:
     from torch.optim.lr_scheduler import LambdaLR
 
     return LambdaLR(optimizer, StepFactor(problem))
+
+
+SCRIPTS = {
+    "optax": """import optax
+
+STEPS = {steps}
+RATES = {rates}
+RATIOS = {{step: rate / before for step, rate, before in zip(STEPS[1:], RATES[1:], RATES)}}
+schedule = optax.piecewise_interpolate_schedule("linear", RATES[0], RATIOS)
+""",
+    "torch": """import numpy as np
+from torch.optim.lr_scheduler import LambdaLR
+
+STEPS = {steps}
+RATES = {rates}
+
+
+class Factor:
+    def __call__(self, step):
+        return float(np.interp(step, STEPS, RATES)) / {base}
+
+
+def scheduler(optimizer):  # whose lr is {base}
+    return LambdaLR(optimizer, Factor())
+""",
+}
+
+
+def as_script(problem: OnePassProblem, library: str) -> str:
+    """A Python file that makes the schedule for a library, and needs nothing of dimfree."""
+    steps, rates = _knots(problem)
+    told = SCRIPTS[library].format(
+        steps=[int(step) for step in steps], rates=rates.tolist(), base=problem.training.learning_rate
+    )
+    return f'"""Learning rates by step, found by dimfree optimise."""\n\n{told}'

@@ -21,6 +21,7 @@ from dimfree.onepass.start import Start
 from dimfree.problem import LinearKnots, Problem
 from dimfree.questions.schedules.answer import Schedules
 from dimfree.questions.schedules.confirmation import BY
+from dimfree.questions.schedules.export import SCRIPTS
 from dimfree.questions.schedules.families import FAMILIES
 from dimfree.questions.schedules.grid import Grid
 from dimfree.questions.schedules.knobs import Knobs, knobs_of
@@ -52,6 +53,7 @@ def optimise(
     objective: str = "mean-log",
     confirm: str = "chain",
     replicas: int = 32,
+    export: str = "none",
     seed: int | None = None,
     budget: float = 300.0,
     watch: Callable[[str, float], None] = lambda text, done: None,
@@ -62,8 +64,9 @@ def optimise(
     schedule is the first guess; `knobs`, what may be turned: "learning_rate", and as one number for the whole run
     "second_layer_rate" and "weight_decay", which need bounds; `knots` of the optimum; `starts`, over how many drawn starts is
     averaged; `bounds` of the rate, or a mapping with those of the other knobs; `against`, the families to try; `objective`,
-    "mean-log", "mean" or "worst" over starts; `confirm`, by "chain", "sgd" or "none" with so many `replicas`; `seed` instead of
-    the problem's; `budget`, the CPU seconds that all may take.
+    "mean-log", "mean" or "worst" over starts; `confirm`, by "chain", "sgd" or "none" with so many `replicas`; `export`, "optax"
+    or "torch", for which library the files have a script; `seed` instead of the problem's; `budget`, the CPU seconds that
+    all may take.
 
         best = df.optimise("problem.toml", knots=25)
         better = problem.replace(**{"training.schedule": best.schedule})
@@ -75,6 +78,8 @@ def optimise(
         raise ProblemError(f"{knots} knots are too few for a schedule; give at least 4.")
     if confirm not in (*BY, "none"):
         raise ProblemError(f"nothing is confirmed by {confirm!r}; {suggest(confirm, (*BY, 'none'))}")
+    if export not in (*SCRIPTS, "none"):
+        raise ProblemError(f"there is no export to {export!r}; {suggest(export, (*SCRIPTS, 'none'))}")
     _accept(chosen)
     guess = chosen.training.schedule
     notes = ("training.schedule is already set; it is used as the first guess.",) if guess is not None else ()
@@ -84,7 +89,7 @@ def optimise(
     found = optimum(hunt, knots, names, guess, lambda text, done: watch(text, 0.7 * done))
     times = looks(hunt.course.grid)
     check_plateau(plain, found.tried["optimal"], int(np.searchsorted(times, plain.run.until / 2)))
-    best = Schedules(chosen, hunt, found, notes)
+    best = Schedules(chosen, hunt, found, notes, export=export)
     return (
         best if confirm == "none" else best.confirm(replicas, confirm, lambda text, done: watch(text, 0.7 + 0.3 * done))
     )

@@ -33,6 +33,7 @@ QUESTION: "Question[OnePassProblem]" = Question(
         "objective": Option("Over starts: mean-log, mean or worst.", str, "mean-log"),
         "confirm": Option("By which real SGD: chain, sgd or none.", str, "chain"),
         "replicas": Option("Of real SGD.", int, 32, 1),
+        "export": Option("A script beside the other files: optax, torch or none.", str, "none"),
         "budget": Option("Seconds that all may take.", float, 300.0),
     },
     embedded={
