@@ -44,6 +44,8 @@ def test_all_engines_give_the_same_bits():
     xr.testing.assert_identical(df.sweep(problem, over, descriptions=accounts, processes=2, cluster="local"), here)
     alone = df.simulate(problem.replace(**{RATES: 2.0}), "chain")["risk"].values
     np.testing.assert_array_equal(here["risk"].sel({RATES: 2.0, "description": "chain"}), alone)
+    solved = df.solve(problem.replace(**{RATES: 2.0}), "ode")["risk"].values[:, 0]
+    np.testing.assert_allclose(here["risk"].sel({RATES: 2.0, "description": "ode"})[:, 0], solved, rtol=1e-6)
 
 
 def test_what_cannot_be_sent_is_said_before_anything_runs():
