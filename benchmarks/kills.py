@@ -26,7 +26,7 @@ def main() -> None:
     rows = {}
     for engine, whom in (("dask", "worker"), ("dask", "driver"), ("processes", "driver"), ("processes", "worker")):
         with tempfile.TemporaryDirectory() as folder:
-            done = survives(Path(folder), engine, arguments.points, [whom] * arguments.kills, arguments.seed)
+            done = survives(Path(folder), engine, arguments.points, whom, arguments.kills, arguments.seed)
         rows[f"{whom} of {engine}"] = {**done, "bit_for_bit": True, "seed": arguments.seed}
         print(f"{whom} of {engine}: {done}", flush=True)
         if arguments.json:

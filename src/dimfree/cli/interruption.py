@@ -35,7 +35,8 @@ def _end(code: int) -> None:
     from dimfree.files import RENAMING, discard_temporaries
 
     with RENAMING:
-        written = discard_temporaries()
+        files = discard_temporaries()
+        written = [path for path in files if not {*path.parents} & {*files}]  # a store, not the files in it
         done = "nothing was written" if not written else f"written before that: {', '.join(map(str, written))}"
         cursor = _SHOW_CURSOR if sys.stderr.isatty() else ""
         os.write(2, f"{cursor}dimfree: interrupted; {done}.\n".encode())

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from dimfree.errors import OutputError, ProblemError
@@ -14,6 +15,7 @@ from dimfree.sweeps.batches import Batch
 from dimfree.sweeps.engines import KILLED, Engine, Outcomes, computed, failed, outcomes_of, sent
 from dimfree.sweeps.extras import needed
 
+_AHEAD = 2  # batches that are sent to the cluster for every thread of it
 _PATIENCE = 10  # seconds until a scheduler that does not answer is not there
 _REACHED = ("tcp://", "tls://")
 _NO_DASHBOARD = {
@@ -36,18 +38,29 @@ class Cluster(Engine):
         """As they are finished; the scheduler tries again what was underway on a worker that died."""
         distributed = needed("distributed", "a cluster")
         with self._client(distributed) as client:
-            asked = list(work)
-            futures = client.map(computed, [sent(batch) for batch in asked], pure=False)
-            batches = dict(zip((future.key for future in futures), asked, strict=True))
-            for future in distributed.as_completed(futures, loop=client.loop):
-                batch = batches[future.key]
-                if future.status in ("cancelled", "lost"):
-                    raise OutputError(
-                        f"the scheduler {self.where!r} is gone; what is in the store is safe, run the same sweep again."
-                    )
-                killed = future.status == "error" and isinstance(future.exception(), distributed.KilledWorker)
-                yield failed(batch, KILLED) if killed else outcomes_of(batch, future.result)
-                future.release()
+            waiting, underway, done = iter(work), dict[str, Batch](), distributed.as_completed(loop=client.loop)
+
+            def submit() -> None:
+                """As much as keeps all workers busy: what is computed and not kept yet is lost with this process."""
+                workers = max(1, sum(client.nthreads().values()))
+                for batch in islice(waiting, max(0, _AHEAD * workers - len(underway))):
+                    future = client.submit(computed, sent(batch), pure=False)
+                    underway[future.key] = batch
+                    done.add(future)
+
+            submit()
+            for future in done:
+                yield self._outcomes(distributed, underway.pop(future.key), future)
+                submit()
+
+    def _outcomes(self, distributed: Any, batch: Batch, future: Any) -> Outcomes:
+        if future.status in ("cancelled", "lost"):
+            raise OutputError(
+                f"the scheduler {self.where!r} is gone; what is in the store is safe, run the same sweep again."
+            )
+        if future.status == "error" and isinstance(future.exception(), distributed.KilledWorker):
+            return failed(batch, KILLED)
+        return outcomes_of(batch, future.result)
 
     @contextmanager
     def _client(self, distributed: Any) -> Iterator[Any]:

@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import chain, islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, resource_tracker
 from threading import Thread
 
 from dimfree.errors import OutputError, ProblemError
@@ -116,6 +116,7 @@ def _submitted(pool: ProcessPoolExecutor, batch: bytes) -> "Future[Outcomes]":
 
 @contextmanager
 def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
+    _start_tracker()
     pool = ProcessPoolExecutor(count, get_context("spawn"), _follow_parent)
     try:
         try:
@@ -127,6 +128,19 @@ def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _start_tracker() -> None:
+    """Whoever ends at once leaves semaphores behind; Python's tracker removes them, and need not complain of it."""
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker:UserWarning"
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = before
 
 
 def _follow_parent() -> None:
