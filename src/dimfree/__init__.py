@@ -52,11 +52,14 @@ if TYPE_CHECKING:
     from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
     from dimfree.onepass.limits.pde import DistributionalDynamics, OwnStart
     from dimfree.onepass.limits.wide import Dimensionless, MeanField
-    from dimfree.onepass.model import HypercubeModel, OnePassModel, TeacherModel, TwoGaussiansModel, model
+    from dimfree.onepass.model import HypercubeModel, StructuredModel, TeacherModel, TwoGaussiansModel, model
     from dimfree.onepass.problem import OnePassProblem
     from dimfree.onepass.real.chain import OverlapChain
+    from dimfree.onepass.real.rows import RowsSGD
     from dimfree.onepass.real.vectors import VectorSGD
+    from dimfree.onepass.rule import OnePassModel
     from dimfree.onepass.sections import (
+        Covariance,
         GaussianStart,
         Hypercube,
         MultiIndex,
@@ -179,15 +182,18 @@ _HOMES = {
     ),
     "dimfree.onepass.model": (
         "HypercubeModel",
-        "OnePassModel",
+        "StructuredModel",
         "TeacherModel",
         "TwoGaussiansModel",
         "model",
     ),
     "dimfree.onepass.problem": ("OnePassProblem",),
     "dimfree.onepass.real.chain": ("OverlapChain",),
+    "dimfree.onepass.real.rows": ("RowsSGD",),
     "dimfree.onepass.real.vectors": ("VectorSGD",),
+    "dimfree.onepass.rule": ("OnePassModel",),
     "dimfree.onepass.sections": (
+        "Covariance",
         "GaussianStart",
         "Hypercube",
         "MultiIndex",

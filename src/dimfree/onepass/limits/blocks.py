@@ -1,0 +1,74 @@
+"""The high-dimensional limit on structured inputs: one Gaussian average, then linear equations for every eigenvalue.
+
+docs/theory/structured.md, section 1.1. A block may be an eigenvalue or a node of a quadrature: the equations are the same.
+"""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from dimfree.description import Cost, Observed
+from dimfree.gaussian.blocks import Blocks
+from dimfree.gaussian.moments import gradient_terms
+from dimfree.gaussian.variance.ladder import variance
+from dimfree.onepass.limits.integration import Equations
+from dimfree.onepass.model import StructuredModel
+from dimfree.onepass.observe import structured_observables
+from dimfree.onepass.start import Start
+from dimfree.problem import Problem
+
+
+def still(state: Blocks) -> tuple[Float[Array, " b"], Float[Array, " b"], Float[Array, ""]]:
+    """What does not move: eigenvalues, their shares, and the error that they are known with."""
+    return jnp.zeros_like(state.s), jnp.zeros_like(state.rho), jnp.zeros_like(state.error)
+
+
+class BlockEquations(Equations[StructuredModel, Blocks]):
+    """Equation (1.1); at learning rate 0 it is gradient flow."""
+
+    name: ClassVar[str] = "ode"
+    summary: ClassVar[str] = "high-dimensional limit on structured inputs"
+    cites: ClassVar[tuple[str, ...]] = ("yoshida2019", "goldt2022", "collinswoodfin2023")
+    models: ClassVar[type[StructuredModel]] = StructuredModel
+
+    def cost(self, problem: Problem, model: StructuredModel) -> Cost:
+        """Told by the description whose program this is."""
+        raise NotImplementedError
+
+    def initial(self, model: StructuredModel, start: Start) -> Blocks:
+        """The measured overlaps."""
+        return start.blocks
+
+    def size(self, state: Blocks) -> Float[Array, ""]:
+        """The largest overlap."""
+        return jnp.max(jnp.abs(state.Omega))
+
+    def observe(self, model: StructuredModel, states: Blocks) -> Observed:
+        """Overlaps and their risk."""
+        return structured_observables(model, states)
+
+    def velocity(self, model: StructuredModel, t: Float[Array, ""], state: Blocks) -> Blocks:
+        """The right-hand side of equation (1.1), for all vectors at once; teachers do not move."""
+        p, k, rate = model.width, model.units, model.schedule(t)
+        fields = state.fields(k)
+        terms = gradient_terms(model, fields)
+        weight = model.gamma / (p * model.batch)
+        Psi = jax.lax.cond(weight > 0, lambda: weight * variance(model, fields), lambda: jnp.zeros_like(fields.Q))
+        s = state.s[:, None, None]
+        push = s * (jnp.pad(rate * terms.J, ((0, k), (0, 0))) @ state.Omega)
+        noise = s * state.rho[:, None, None] * jnp.pad(rate**2 * Psi, ((0, k), (0, k)))
+        flow = push + jnp.swapaxes(push, 1, 2) + noise
+        drag = jnp.pad(self.drag(model, state, flow), (0, k))
+        flow = flow - (drag[:, None] + drag) * state.Omega
+        da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.train_a else jnp.zeros_like(state.a)
+        return Blocks(flow, da, *still(state))
+
+    def drag(self, model: StructuredModel, state: Blocks, flow: Float[Array, "b n n"]) -> Float[Array, " p"]:
+        """What shrinks every student: weight decay, or the projection that keeps Euclidean norms."""
+        p = model.width
+        if not model.spherical:
+            return jnp.broadcast_to(model.omega, (p,))
+        growth, norms = (jnp.diagonal(jnp.sum(x, axis=0))[:p] for x in (flow, state.Omega))
+        return growth / (2 * norms)
