@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     )
     from dimfree.onepass.limits.band import band
     from dimfree.onepass.limits.diffusion import Diffusion
+    from dimfree.onepass.limits.linear import LinearNetwork
     from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
     from dimfree.onepass.limits.pde import DistributionalDynamics, OwnStart
     from dimfree.onepass.limits.wide import Dimensionless, MeanField
@@ -168,6 +169,7 @@ _HOMES = {
     ),
     "dimfree.onepass.limits.band": ("band",),
     "dimfree.onepass.limits.diffusion": ("Diffusion",),
+    "dimfree.onepass.limits.linear": ("LinearNetwork",),
     "dimfree.onepass.limits.ode": (
         "GradientFlow",
         "HighDimensional",

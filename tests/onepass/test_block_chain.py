@@ -72,6 +72,7 @@ def test_the_chain_refuses_where_it_would_be_sgd_itself():
     assert said.startswith("61 distinct eigenvalues in 61 dimensions: the chain is SGD itself; use sgd")
 
 
+@pytest.mark.slow
 def test_rows_are_drawn_from_the_pool_and_judged_on_it(tmp_path):
     """Two rows, alike up to a sign: fields are known, and so is the risk."""
     X = np.array([[1.0, 2.0], [-1.0, -2.0], [1.0, 2.0], [-1.0, -2.0]])

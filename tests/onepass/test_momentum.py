@@ -58,7 +58,7 @@ def textbook(one, m, start, steps, key, replicas):
     return W, a, W_star
 
 
-@pytest.mark.parametrize("nesterov", [False, True])
+@pytest.mark.parametrize("nesterov", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_steps_are_those_of_a_textbook(nesterov):
     one = problem(
         **{

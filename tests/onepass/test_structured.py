@@ -40,7 +40,7 @@ def state(values, shares, seed=0):
     return Blocks(*map(jnp.asarray, (Omega, np.array([1.0, 0.7]), np.array(values), np.array(shares), 0.0)))
 
 
-@pytest.mark.parametrize("spherical", [False, True])
+@pytest.mark.parametrize("spherical", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_one_eigenvalue_of_one_is_the_isotropic_case(spherical):
     decay = {"training.weight_decay": 0.3, "training.spherical": spherical}
     m = model(structured([1.0], [100], **decay))
@@ -82,6 +82,7 @@ def test_a_scale_of_the_covariance_is_a_scale_of_weights_and_time():
     np.testing.assert_allclose(velocity(slower, stretched).Omega, velocity(m, one).Omega, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_starts_have_the_teachers_fields_and_the_same_law_as_vectors():
     one = structured([3.0, 1.0, 0.2], [8, 12, 20])
     keys = jax.random.split(jax.random.key(0), 40)

@@ -15,8 +15,8 @@ _TIMES = 24
 _FAINT = 1e-12  # of a sum at the start: what is less is not told
 _LOST = 1e-12  # of the largest: directions that are shorter are none
 
-Matrix = Float[np.ndarray, "m n"]
-Vector = Float[np.ndarray, " n"]
+Matrix = Float[np.ndarray, "_ _"]
+Vector = Float[np.ndarray, " _"]
 
 
 def gauss_rule(values: Vector, weights: Vector, count: int) -> tuple[Vector, Vector]:
@@ -25,7 +25,7 @@ def gauss_rule(values: Vector, weights: Vector, count: int) -> tuple[Vector, Vec
     return nodes, vectors[0] ** 2
 
 
-def signal_rule(values: Vector, V: Float[np.ndarray, "n d"], steps: int) -> tuple[Vector, Float[np.ndarray, "n j"]]:
+def signal_rule(values: Vector, V: Matrix, steps: int) -> tuple[Vector, Matrix]:
     """Nodes x_j and vectors v_j: sum_j f(x_j) v_j v_jᵀ = sum_k f(s_k) V_k V_kᵀ for polynomials of degree 2 steps - 1."""
     basis = _krylov(values, V, steps)
     projected = (basis * values) @ basis.T
@@ -33,7 +33,7 @@ def signal_rule(values: Vector, V: Float[np.ndarray, "n d"], steps: int) -> tupl
     return nodes, (V @ basis.T) @ turned
 
 
-def _krylov(values: Vector, V: Matrix, steps: int) -> Float[np.ndarray, "j d"]:
+def _krylov(values: Vector, V: Matrix, steps: int) -> Matrix:
     """An orthonormal basis of the rows of V diag(values)^i, i < steps: what is new is made orthogonal to all before, twice."""
     found = np.zeros((0, V.shape[1]))
     newest = V / max(np.linalg.norm(V), np.finfo(float).tiny)
@@ -50,8 +50,8 @@ def _krylov(values: Vector, V: Matrix, steps: int) -> Float[np.ndarray, "j d"]:
 
 
 def reduced(
-    values: Vector, weights: Vector, V: Float[np.ndarray, "n d"], until: float
-) -> tuple[Vector, Vector, Float[np.ndarray, "j n n"], float]:
+    values: Vector, weights: Vector, V: Matrix, until: float
+) -> tuple[Vector, Vector, Float[np.ndarray, "_ _ _"], float]:
     """Nodes, shares of the noise and overlaps of blocks that stand for all eigenvalues, and the estimated relative error.
 
     As many steps are taken as keep the error below `ACCURATE` for decays of all eigenvalues until the end, or the most.

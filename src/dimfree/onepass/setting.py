@@ -69,7 +69,7 @@ SETTING = Setting(
         "gradient-flow": "dimfree.onepass.limits.ode:GradientFlow",
         "mean-field": "dimfree.onepass.limits.wide:MeanField",
         "dimensionless": "dimfree.onepass.limits.wide:Dimensionless",
-        "linear": "dimfree.onepass.limits.linear:LinearNetwork",
+        "linear-mean": "dimfree.onepass.limits.linear:LinearNetwork",
         "diffusion": "dimfree.onepass.limits.diffusion:Diffusion",
         "pde": "dimfree.onepass.limits.pde:DistributionalDynamics",
         "pde-own-start": "dimfree.onepass.limits.pde:OwnStart",

@@ -26,8 +26,8 @@ OWN_LABELS = "target"  # the labels that a named data set has
 _EQUAL = 1e-9  # of the largest eigenvalue: closer ones are one level
 _NAMED = 8  # how many rows an error names
 
-Matrix = Float[np.ndarray, "m n"]
-Vector = Float[np.ndarray, " n"]
+Matrix = Float[np.ndarray, "_ _"]
+Vector = Float[np.ndarray, " _"]
 
 
 class Pool(NamedTuple):

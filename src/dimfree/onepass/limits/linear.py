@@ -41,7 +41,7 @@ class LinearRule(NamedTuple):
 def exact_risks(rule: LinearRule, D: Vector, steps: Num[np.ndarray, " t"]) -> Float[np.ndarray, " t"]:
     """The mean risk after so many steps, equation (1.6): D/sqrt(d_b) moves by a symmetric matrix and a constant."""
     h, s, m, q = rule.h, rule.s, rule.batch, rule.s * np.sqrt(rule.counts)
-    A = np.diag(1 - 2 * h * s + h**2 * (1 + 1 / m) * s**2) + h**2 / m * np.outer(q, q)
+    A = np.diag(-2 * h * s + h**2 * (1 + 1 / m) * s**2) + h**2 / m * np.outer(q, q)
     return _risks(A, h**2 / m * rule.Delta * q, q, D / np.sqrt(rule.counts), steps, discrete=True)
 
 
@@ -90,26 +90,29 @@ def _chi(rule: LinearRule, gamma: float) -> float:
 def _risks(
     A: Float[np.ndarray, "b b"], c: Vector, q: Vector, y: Vector, when: Num[np.ndarray, " t"], discrete: bool
 ) -> Float[np.ndarray, " t"]:
-    """q.y/2 along y' = A y + c, or dy/dt = A y + c, by one eigenproblem: sums and integrals of powers in closed form."""
+    """q.y/2 along y' = y + A y + c, or dy/dt = A y + c, by one eigenproblem: sums and integrals of powers in closed form."""
     values, U = np.linalg.eigh(A)
-    first, driven, seen = U.T @ y, U.T @ c, U.T @ q
     t = np.asarray(when, dtype=float)[:, None]
     if discrete:
-        log = np.log1p(np.abs(values) - 1) * t
-        power = np.where(values < 0, (-1.0) ** np.rint(t), 1.0) * np.exp(log)
-        rest = np.where(
-            np.abs(values - 1) < 1e-14, t, (1 - power) / np.where(np.abs(values - 1) < 1e-14, 1.0, 1 - values)
+        growth = np.log(np.maximum(np.abs(1 + values), np.finfo(float).tiny))
+        growth = np.where(
+            values > -0.5, np.log1p(np.maximum(values, -0.5)), growth
+        )  # exact for steps that change little
+        turned = np.where((values < -1) & (np.rint(t) % 2 == 1), -1.0, 1.0)
+        power, changed = (
+            turned * np.exp(growth * t),
+            np.where(turned > 0, np.expm1(growth * t), -np.exp(growth * t) - 1),
         )
     else:
-        power = np.exp(values * t)
-        rest = np.where(values == 0, t, np.expm1(values * t) / np.where(values == 0, 1.0, values))
-    return (power * first + rest * driven) @ seen / 2
+        power, changed = np.exp(values * t), np.expm1(values * t)
+    rest = np.where(values == 0, t, changed / np.where(values == 0, 1.0, values))
+    return (power * (U.T @ y) + rest * (U.T @ c)) @ (U.T @ q) / 2
 
 
 class LinearNetwork(Description[StructuredModel, Start]):
     """The mean risk of linear networks as it is: a reference for experiments and limits alike."""
 
-    name: ClassVar[str] = "linear"
+    name: ClassVar[str] = "linear-mean"
     summary: ClassVar[str] = (
         "the exact mean of linear networks at finite dimension, on structured inputs and with momentum"
     )
