@@ -44,6 +44,7 @@ _ENTRIES = {
     "double-descent": "dimfree.gallery.double_descent:DoubleDescent",
     "covariate-ridge": "dimfree.gallery.covariate_digits:CovariateRidge",
     "covariate-logistic": "dimfree.gallery.covariate_digits:CovariateLogistic",
+    "digits": "dimfree.gallery.digits:Digits",
     "power-law": "dimfree.gallery.power_law:PowerLaw",
 }
 

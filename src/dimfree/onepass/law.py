@@ -52,15 +52,15 @@ class TeacherLaw(Law):
 class StructuredLaw(TeacherLaw):
     """The same with coordinates of variance s/d, level by level (docs/theory/structured.md, section 0)."""
 
-    s: Float[Array, " b"]
-    multiplicities: Float[Array, " b"]
+    roots: Float32[Array, " d"] | None  # sqrt(s) of every coordinate, where these are drawn
 
     def draw(
         self, key: Key[Array, ""], replicas: int, count: int, dimension: int
     ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
         """Standard normals, stretched."""
         X, noise = super().draw(key, replicas, count, dimension)
-        return X * jnp.sqrt(self.s).astype(X.dtype)[level_of(self.multiplicities, dimension)], noise
+        assert self.roots is not None, "coordinates are among the needs of whoever draws them"
+        return X * self.roots, noise
 
 
 class Pool(NamedTuple):

@@ -12,7 +12,7 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Float32
 
 from dimfree.errors import RefusalError
 from dimfree.functions.fourier import FourierSum
@@ -23,6 +23,8 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import OnePassModel, Rule, block_steps, rule_of
 from dimfree.onepass.sections import Hypercube, MultiIndex, Teacher, TwoGaussians
 from dimfree.onepass.sections.network import prefactor
+
+_VECTORS = 10_000_000  # coordinates that are drawn one by one on structured inputs
 
 
 class DirectionsModel(OnePassModel):
@@ -57,6 +59,7 @@ class StructuredModel(DirectionsModel):
     on_rows: bool = eqx.field(static=True)  # whether inputs are the rows of the pool, or Gaussian
     s: Float[Array, " b"]  # eigenvalues
     multiplicities: Float[Array, " b"]  # d_b
+    roots: Float32[Array, " d"] | None  # sqrt of the eigenvalue of every coordinate, unless there are too many
     pool: Pool | None  # rows of the user's own
     momentum: bool = eqx.field(static=True)  # whether velocities are carried on
     nesterov: bool = eqx.field(static=True)
@@ -66,7 +69,7 @@ class StructuredModel(DirectionsModel):
     def law(self) -> StructuredLaw | RowsLaw:
         """Gaussian inputs of this covariance, or the rows."""
         if not self.on_rows:
-            return StructuredLaw(self.target, self.Delta, self.s, self.multiplicities)
+            return StructuredLaw(self.target, self.Delta, self.roots)
         assert self.pool is not None, "rows of one's own are among the needs of whoever draws them"
         return RowsLaw(self.target, self.Delta, self.pool)
 
@@ -167,6 +170,7 @@ def _structured(problem: OnePassProblem, data: Teacher | MultiIndex, rule: Rule)
         on_rows=False,
         s=jax.device_put(found.values),
         multiplicities=jax.device_put(found.multiplicities.astype(float)),
+        roots=jax.device_put(np.sqrt(found.coordinates).astype(np.float32)) if found.dimension <= _VECTORS else None,
         pool=None if found.pool is None else Pool(*jax.device_put(found.pool[:2])),
         momentum=training.momentum > 0,
         nesterov=training.nesterov,

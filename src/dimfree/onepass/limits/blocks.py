@@ -56,19 +56,19 @@ class BlockEquations(Equations[StructuredModel, Blocks]):
         terms = gradient_terms(model, fields)
         weight = model.gamma / (p * model.batch)
         Psi = jax.lax.cond(weight > 0, lambda: weight * variance(model, fields), lambda: jnp.zeros_like(fields.Q))
-        s = state.s[:, None, None]
-        push = s * (jnp.pad(rate * terms.J, ((0, k), (0, 0))) @ state.Omega)
-        noise = s * state.rho[:, None, None] * jnp.pad(rate**2 * Psi, ((0, k), (0, k)))
-        flow = push + jnp.swapaxes(push, 1, 2) + noise
-        drag = jnp.pad(self.drag(model, state, flow), (0, k))
-        flow = flow - (drag[:, None] + drag) * state.Omega
+        # half of everything, for the rows of the students: its transpose is the other half
+        half = state.s[:, None, None] * jnp.einsum("in,bnm->bim", rate * terms.J, state.Omega)
+        half = half.at[:, :, :p].add((0.5 * state.s * state.rho)[:, None, None] * (rate**2 * Psi))
+        half = half - self.drag(model, state, half)[:, None] * state.Omega[:, :p]
+        rows = jnp.pad(half, ((0, 0), (0, k), (0, 0)))
+        flow = rows + jnp.swapaxes(rows, 1, 2)
         da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.train_a else jnp.zeros_like(state.a)
         return Blocks(flow, da, *still(state))
 
-    def drag(self, model: StructuredModel, state: Blocks, flow: Float[Array, "b n n"]) -> Float[Array, " p"]:
+    def drag(self, model: StructuredModel, state: Blocks, half: Float[Array, "b p n"]) -> Float[Array, " p"]:
         """What shrinks every student: weight decay, or the projection that keeps Euclidean norms."""
         p = model.width
         if not model.spherical:
             return jnp.broadcast_to(model.omega, (p,))
-        growth, norms = (jnp.diagonal(jnp.sum(x, axis=0))[:p] for x in (flow, state.Omega))
-        return growth / (2 * norms)
+        growth, norms = (jnp.diagonal(jnp.sum(x[:, :p, :p], axis=0)) for x in (half, state.Omega))
+        return growth / norms

@@ -58,6 +58,14 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         looks = len(problem.times) * R * _look_seconds(model)
         return Cost(COMPILING + steps * model.batch * R * per_sample + looks, steps, R * d * (8.0 * n + 200))
 
+    def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
+        """Vectors of structured inputs that would fill the memory."""
+        if isinstance(model, StructuredModel) and model.roots is None:
+            return (
+                f"vectors of dimension {problem.dimension} with a covariance do not fit; lower dimension, or use chain."
+            )
+        return None
+
     def twin(self, model: OnePassModel) -> tuple[Evolution[Any, Start, Any], OnePassModel]:
         """With momentum, vectors and their velocities."""
         return (walker(model) if has_momentum(model) else self), model
