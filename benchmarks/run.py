@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-SUBJECTS = ("overlaps", "wide", "exits", "dmft", "gaussians", "lazy", "curves", "sweeps", "schedules")
+SUBJECTS = ("overlaps", "structured", "wide", "exits", "dmft", "gaussians", "lazy", "curves", "sweeps", "schedules")
 
 
 def measure(subject: str, smoke: bool) -> dict[str, dict[str, Any]]:

@@ -49,14 +49,18 @@ if TYPE_CHECKING:
     )
     from dimfree.onepass.limits.band import band
     from dimfree.onepass.limits.diffusion import Diffusion
+    from dimfree.onepass.limits.linear import LinearNetwork
     from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
     from dimfree.onepass.limits.pde import DistributionalDynamics, OwnStart
     from dimfree.onepass.limits.wide import Dimensionless, MeanField
-    from dimfree.onepass.model import HypercubeModel, OnePassModel, TeacherModel, TwoGaussiansModel, model
+    from dimfree.onepass.model import HypercubeModel, StructuredModel, TeacherModel, TwoGaussiansModel, model
     from dimfree.onepass.problem import OnePassProblem
     from dimfree.onepass.real.chain import OverlapChain
+    from dimfree.onepass.real.rows import RowsSGD
     from dimfree.onepass.real.vectors import VectorSGD
+    from dimfree.onepass.rule import OnePassModel
     from dimfree.onepass.sections import (
+        Covariance,
         GaussianStart,
         Hypercube,
         MultiIndex,
@@ -173,6 +177,7 @@ _HOMES = {
     ),
     "dimfree.onepass.limits.band": ("band",),
     "dimfree.onepass.limits.diffusion": ("Diffusion",),
+    "dimfree.onepass.limits.linear": ("LinearNetwork",),
     "dimfree.onepass.limits.ode": (
         "GradientFlow",
         "HighDimensional",
@@ -187,15 +192,18 @@ _HOMES = {
     ),
     "dimfree.onepass.model": (
         "HypercubeModel",
-        "OnePassModel",
+        "StructuredModel",
         "TeacherModel",
         "TwoGaussiansModel",
         "model",
     ),
     "dimfree.onepass.problem": ("OnePassProblem",),
     "dimfree.onepass.real.chain": ("OverlapChain",),
+    "dimfree.onepass.real.rows": ("RowsSGD",),
     "dimfree.onepass.real.vectors": ("VectorSGD",),
+    "dimfree.onepass.rule": ("OnePassModel",),
     "dimfree.onepass.sections": (
+        "Covariance",
         "GaussianStart",
         "Hypercube",
         "MultiIndex",

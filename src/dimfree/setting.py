@@ -59,7 +59,7 @@ class Setting:
 
     def model_of(self, problem: Problem) -> "Model":
         """The problem in the letters of its theory sheet."""
-        found: Model = _cached_model(self.model, problem)
+        found: Model = _cached_model(self.model, problem, problem.stamps)
         return found
 
     def start_of(self, problem: Problem, key: "jax.Array", needs: frozenset[str]) -> object:
@@ -90,7 +90,7 @@ class Setting:
 
 
 @lru_cache(maxsize=256)
-def _cached_model(path: str, problem: Problem) -> "Model":
+def _cached_model(path: str, problem: Problem, stamps: tuple[tuple[int, int], ...]) -> "Model":
     made: Model = imported(path)(problem)
     return made
 

@@ -15,8 +15,9 @@ import numpy as np
 from dimfree.functions import activation
 from dimfree.gaussian.draws import normals
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.model import block_steps, model, second_layer
+from dimfree.onepass.model import model, second_layer
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.rule import block_steps
 from dimfree.onepass.sections import Teacher, TwoGaussians
 from dimfree.onepass.start import Start
 

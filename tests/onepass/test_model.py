@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.polynomial import hermite_e
 
-from dimfree.onepass.model import TeacherModel, TwoGaussiansModel, block_steps, model, second_layer, teacher_model
+from dimfree.onepass.model import TeacherModel, TwoGaussiansModel, model, second_layer, teacher_model
 from dimfree.onepass.real.block import Samples, Scalars, run_block
+from dimfree.onepass.rule import block_steps
 from dimfree.onepass.sections import MultiIndex, OnePass, Teacher, TwoGaussians, TwoLayer
 from dimfree.problem import PowerDecay, Problem
 

@@ -4,6 +4,15 @@ from pathlib import Path
 
 import pytest
 
+# Kinds that take long; tests of their own subjects gate them.
+HEAVY = {
+    "structured_trajectory",
+    "structured_power_trajectory",
+    "structured_chain_moments",
+    "power_law_linear",
+    "momentum_trajectory",
+}
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--reference", type=Path, default=None, help="another folder of reference files")
@@ -16,7 +25,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         folder = metafunc.config.getoption("--reference")
         found = list(items(folder))
         first = {item.kind: item.name for item in reversed(found)}.values()  # of every kind; with a folder all of them
-        later = [() if folder or item.name in first else pytest.mark.slow for item in found]
+        gates = {item.name for item in found if item.name in first and item.kind not in HEAVY}
+        later = [() if folder or item.name in gates else pytest.mark.slow for item in found]
         metafunc.parametrize(
             "item", [pytest.param(item, id=item.name, marks=mark) for item, mark in zip(found, later, strict=True)]
         )

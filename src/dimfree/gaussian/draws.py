@@ -60,3 +60,14 @@ def lower_triangle(below: Float[Array, "m r"], diagonal: Float[Array, "b r"]) ->
     place[np.tril_indices(b, -1)] = np.arange(below.shape[0])
     place[np.diag_indices(b)] = below.shape[0] + np.arange(b)
     return jnp.concatenate([below, diagonal, jnp.zeros((1, replicas))])[place]
+
+
+def wishart(key: Key[Array, ""], size: int, freedom: int) -> Float[Array, "size size"]:
+    """A Wishart matrix: Z Zᵀ for `freedom` Gaussian columns, by Bartlett's factor when they are many."""
+    if freedom < size:
+        Z = jax.random.normal(key, (size, freedom))
+        return Z @ Z.T
+    below_key, diagonal_key = jax.random.split(key)
+    chi = jnp.sqrt(jax.random.chisquare(diagonal_key, freedom - jnp.arange(1.0 * size)))
+    T = jnp.tril(jax.random.normal(below_key, (size, size)), -1) + jnp.diag(chi)
+    return T @ T.T

@@ -4,11 +4,12 @@ Inputs are drawn times sqrt(d) and in float32, because the draw is the bottlenec
 """
 
 from abc import abstractmethod
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Float32, Key
+from jaxtyping import Array, Float, Float32, Int, Key
 
 from dimfree.functions.fourier import FourierSum
 from dimfree.functions.target import Target
@@ -46,6 +47,53 @@ class TeacherLaw(Law):
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
         """The target and its noise."""
         return self.target(jnp.swapaxes(teachers, 1, 2)) + jnp.sqrt(self.Delta) * hidden
+
+
+class StructuredLaw(TeacherLaw):
+    """The same with coordinates of variance s/d, level by level (docs/theory/structured.md, section 0)."""
+
+    roots: Float32[Array, " d"] | None  # sqrt(s) of every coordinate, where these are drawn
+
+    def draw(
+        self, key: Key[Array, ""], replicas: int, count: int, dimension: int
+    ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
+        """Standard normals, stretched."""
+        X, noise = super().draw(key, replicas, count, dimension)
+        assert self.roots is not None, "coordinates are among the needs of whoever draws them"
+        return X * self.roots, noise
+
+
+class Pool(NamedTuple):
+    """Rows of the user's own in the eigenbasis, of mean square norm 1, and their labels if these are learned."""
+
+    rows: Float[Array, "N d"]
+    labels: Float[Array, " N"] | None
+
+
+class RowsLaw(TeacherLaw):
+    """Rows of the user's own, drawn with replacement (section 3); labels are their own, or the target's."""
+
+    pool: Pool
+
+    def draw(
+        self, key: Key[Array, ""], replicas: int, count: int, dimension: int
+    ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
+        """Rows, and their labels or label noise."""
+        row_key, noise_key = jax.random.split(key)
+        chosen = jax.random.randint(row_key, (replicas, count), 0, self.pool.rows.shape[0])
+        X = (self.pool.rows * jnp.sqrt(1.0 * dimension)).astype(jnp.float32)[chosen]
+        if self.pool.labels is not None:
+            return X, self.pool.labels[chosen].T
+        return X, normals(noise_key, count * replicas).reshape(count, replicas)
+
+    def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
+        """Those of the rows, or of the target."""
+        return super().label(teachers, hidden) if self.pool.labels is None else hidden
+
+
+def level_of(multiplicities: Float[Array, " b"], dimension: int) -> Int[Array, " d"]:
+    """The level of every coordinate."""
+    return jnp.searchsorted(jnp.cumsum(multiplicities), jnp.arange(dimension), side="right")
 
 
 class TwoGaussiansLaw(Law):

@@ -5,100 +5,100 @@ f = (1/p) sum_i a_i sigma(lambda_i + b_i) and f* = (1/k) sum_r a*_r sigma*(lambd
 by `jax.device_put`, because `jnp.asarray` compiles a little program for every shape that it meets.
 """
 
-from abc import abstractmethod
 from functools import lru_cache
 from math import sqrt
-from typing import ClassVar, TypedDict
+from typing import ClassVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Float32
 
-from dimfree.description import Model
-from dimfree.errors import ProblemError
-from dimfree.functions.activation import Activation
+from dimfree.errors import RefusalError
 from dimfree.functions.fourier import FourierSum
 from dimfree.functions.named import activation
-from dimfree.functions.schedule import Schedule, schedule
 from dimfree.functions.target import Committee, HermiteLink, Target
-from dimfree.onepass.law import HypercubeLaw, Law, TeacherLaw, TwoGaussiansLaw
+from dimfree.onepass.law import HypercubeLaw, Pool, RowsLaw, StructuredLaw, TeacherLaw, TwoGaussiansLaw
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.rule import OnePassModel, Rule, block_steps, rule_of
 from dimfree.onepass.sections import Hypercube, MultiIndex, Teacher, TwoGaussians
 from dimfree.onepass.sections.network import prefactor
 
-_STIFF = 4, 5  # powers of ten of eta_a that are told apart: each is a trace of its own
+_VECTORS = 10_000_000  # coordinates that are drawn one by one on structured inputs
 
 
-class OnePassModel(Model):
-    """Network and training rule in canonical letters; a pytree whose leaves are the numbers."""
-
-    about: ClassVar[str] = "fresh samples"
-    width: int = eqx.field(static=True)  # p
-    batch: int = eqx.field(static=True)
-    train_w: bool = eqx.field(static=True)
-    train_b: bool = eqx.field(static=True)
-    train_a: bool = eqx.field(static=True)
-    offsets: bool = eqx.field(static=True)  # whether a b is not zero, or may become so
-    spherical: bool = eqx.field(static=True)
-    noisy: bool = eqx.field(static=True)
-    all_scheduled: bool = eqx.field(static=True)  # decay and noise follow the schedule too
-    few_dimensions: int | None = eqx.field(static=True)  # d, when so small that it is a shape in overlap space
-    stiffness: int = eqx.field(static=True)  # a power of ten that eta_a reaches, 0 where it matters to no solver
-    activation: Activation
-    schedule: Schedule
-    dimension: Float[Array, ""]  # d
-    gamma: Float[Array, ""]
-    eta_a: Float[Array, ""]
-    omega: Float[Array, ""]  # decay of the first layer and of the offsets
-    omega_a: Float[Array, ""]
-    temperature: Float[Array, ""]  # 1/beta
-
-    @property
-    @abstractmethod
-    def law(self) -> Law:
-        """Inputs and labels."""
-
-    @property
-    def time_step(self) -> Float[Array, ""]:
-        """dt = gamma / (p d)."""
-        return self.gamma / (self.width * self.dimension)
-
-    @property
-    def fluctuation(self) -> float:
-        """sqrt(gamma/(p d batch)): how far SGD strays in a time of order one (docs/theory/committee.md, section 4)."""
-        return sqrt(float(self.gamma) / (self.width * float(self.dimension)) / self.batch)
-
-    @property
-    def beta_eff(self) -> Float[Array, ""]:
-        """2c/v of a step with drift -c eps grad Psi and noise of variance v eps, here c = 1 (docs/theory/mean-field.md, c)."""
-        return 1 / self.temperature
-
-    def rates(
-        self, step: Int[Array, "..."], active: Bool[Array, "..."]
-    ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-        """Factors on the gradient, and on decay and noise, in this step; zero for a step that is not taken."""
-        factor = jnp.where(active, self.schedule(step * self.time_step), 0.0)
-        return factor, factor if self.all_scheduled else jnp.where(active, 1.0, 0.0)
-
-
-class TeacherModel(OnePassModel):
-    """Isotropic Gaussian inputs, labels from a function of a few directions."""
+class DirectionsModel(OnePassModel):
+    """Gaussian inputs, labels from a function of a few directions: all that is averaged hangs on how preactivations covary."""
 
     about: ClassVar[str] = "fresh samples of a teacher"
     target: Target
     Delta: Float[Array, ""]  # variance of the label noise
 
     @property
+    def units(self) -> int:
+        """k, the number of teacher directions."""
+        return self.target.units
+
+
+class TeacherModel(DirectionsModel):
+    """Isotropic inputs."""
+
+    @property
     def law(self) -> TeacherLaw:
         """Gaussian inputs, the target's labels."""
         return TeacherLaw(self.target, self.Delta)
 
+
+class StructuredModel(DirectionsModel):
+    """Inputs with a covariance (docs/theory/structured.md); P of the target is that of its preactivations."""
+
+    about: ClassVar[str] = (
+        "fresh samples of a structured covariance, or with momentum, for which it is not derived (use ode, chain or sgd)"
+    )
+    few: tuple[int | None, ...] = eqx.field(static=True)  # d_b, when so small that it is a shape in overlap space
+    on_rows: bool = eqx.field(static=True)  # whether inputs are the rows of the pool, or Gaussian
+    s: Float[Array, " b"]  # eigenvalues
+    multiplicities: Float[Array, " b"]  # d_b
+    roots: Float32[Array, " d"] | None  # sqrt of the eigenvalue of every coordinate, unless there are too many
+    pool: Pool | None  # rows of the user's own
+    momentum: bool = eqx.field(static=True)  # whether velocities are carried on
+    nesterov: bool = eqx.field(static=True)
+    beta: Float[Array, ""]  # share of a velocity that is carried on
+
     @property
-    def units(self) -> int:
-        """k, the number of teacher directions."""
-        return self.target.units
+    def law(self) -> StructuredLaw | RowsLaw:
+        """Gaussian inputs of this covariance, or the rows."""
+        if not self.on_rows:
+            return StructuredLaw(self.target, self.Delta, self.roots)
+        assert self.pool is not None, "rows of one's own are among the needs of whoever draws them"
+        return RowsLaw(self.target, self.Delta, self.pool)
+
+    @property
+    def effective_rate(self) -> Float[Array, ""]:
+        """Gamma = gamma/(1 - beta): how far a sample moves the weights in the end."""
+        return self.gamma / (1 - self.beta) if self.momentum else self.gamma
+
+    @property
+    def theta(self) -> Float[Array, ""]:
+        """(1 - beta)/dt: at which rate velocities relax, per unit of time (section 4.1)."""
+        return (1 - self.beta) / self.time_step
+
+    @property
+    def rho(self) -> Float[Array, " b"]:
+        """The share of every eigenvalue."""
+        return self.multiplicities / self.dimension
+
+    @property
+    def fluctuation(self) -> float:
+        """As many directions share the fluctuations as the effective rank says (section 1.4)."""
+        weights = np.asarray(self.multiplicities)
+        rank = (np.asarray(self.s) @ weights) ** 2 / (np.asarray(self.s) ** 2 @ weights)
+        return sqrt(float(self.effective_rate) / (self.width * rank * self.batch))
+
+    @property
+    def largest_step(self) -> float:
+        """dt s_max, which the equations take for small (section 1.4)."""
+        return float(self.time_step) * float(np.max(np.asarray(self.s)))
 
 
 class TwoGaussiansModel(OnePassModel):
@@ -129,34 +129,16 @@ class HypercubeModel(OnePassModel):
         return HypercubeLaw(self.coordinates, self.target, self.Delta)
 
 
-class _Rule(TypedDict):
-    """What all models share."""
-
-    width: int
-    batch: int
-    train_w: bool
-    train_b: bool
-    train_a: bool
-    offsets: bool
-    spherical: bool
-    noisy: bool
-    all_scheduled: bool
-    few_dimensions: int | None
-    stiffness: int
-    activation: Activation
-    schedule: Schedule
-    dimension: Float[Array, ""]
-    gamma: Float[Array, ""]
-    eta_a: Float[Array, ""]
-    omega: Float[Array, ""]
-    omega_a: Float[Array, ""]
-    temperature: Float[Array, ""]
+def model(problem: OnePassProblem) -> TeacherModel | StructuredModel | TwoGaussiansModel | HypercubeModel:
+    """The model of a problem."""
+    return _model(problem, problem.stamps)
 
 
 @lru_cache(maxsize=64)
-def model(problem: OnePassProblem) -> TeacherModel | TwoGaussiansModel | HypercubeModel:
-    """The model of a problem."""
-    rule, data = _rule(problem), problem.data
+def _model(
+    problem: OnePassProblem, stamps: tuple[tuple[int, int], ...]
+) -> TeacherModel | StructuredModel | TwoGaussiansModel | HypercubeModel:
+    rule, data = rule_of(problem), problem.data
     if isinstance(data, TwoGaussians):
         return TwoGaussiansModel(
             **rule, size=problem.dimension, signal=problem.signal, Delta=jax.device_put(data.contrast)
@@ -167,60 +149,42 @@ def model(problem: OnePassProblem) -> TeacherModel | TwoGaussiansModel | Hypercu
         return HypercubeModel(
             **rule, coordinates=tuple(i - 1 for i in data.coordinates), target=target, Delta=jax.device_put(data.noise)
         )
-    return TeacherModel(**rule, target=_target(problem, data), Delta=jax.device_put(data.noise))
+    if problem.structured:
+        return _structured(problem, data, rule)
+    return TeacherModel(**rule, target=_target(data, problem.teacher_overlap), Delta=jax.device_put(data.noise))
 
 
-def teacher_model(problem: OnePassProblem) -> TeacherModel:
-    """The model of a problem with a teacher."""
-    found = model(problem)
-    assert isinstance(found, TeacherModel), f"{problem.data.kind} has no teacher"
-    return found
-
-
-def _rule(problem: OnePassProblem) -> _Rule:
-    training, network = problem.training, problem.network
-    blocked = block_steps(training.batch) * training.batch
-    stretch = network.width * prefactor(network.scaling, network.width)  # a = stretch * (the user's second layer)
-    decay_a = training.weight_decay if training.second_layer_decay == "same" else training.second_layer_decay
-    beta, eta_a = training.inverse_temperature, training.second_layer_rate * stretch**2
-    return _Rule(
-        width=network.width,
-        batch=training.batch,
-        train_w="first-layer" in network.trained,
-        train_b="bias" in network.trained,
-        train_a="second-layer" in network.trained,
-        offsets=network.has_offsets,
-        spherical=training.spherical,
-        noisy=beta is not None,
-        all_scheduled=training.scheduled == "everything",
-        few_dimensions=problem.dimension if problem.dimension < network.width + problem.data.units + blocked else None,
-        stiffness=_stiffness(eta_a) if "second-layer" in network.trained else 0,
-        activation=_learning(activation(network.activation)),
-        schedule=schedule(training.schedule),
-        dimension=jax.device_put(float(problem.dimension)),
-        gamma=jax.device_put(training.learning_rate),
-        eta_a=jax.device_put(eta_a),
-        omega=jax.device_put(training.weight_decay),
-        omega_a=jax.device_put(decay_a),
-        temperature=jax.device_put(1 / beta if beta is not None else 0.0),
+def _structured(problem: OnePassProblem, data: Teacher | MultiIndex, rule: Rule) -> StructuredModel:
+    """Of labels of the user's own the teacher is the best linear fit, and the rest is noise (section 3)."""
+    found, P, noise = problem.spectrum, problem.teacher_overlap, data.noise
+    if problem.learns_labels:
+        w, noise = found.linear_teacher
+        P = np.array([[found.coordinates @ w**2 / found.dimension]])
+    training, vectors = problem.training, (2 if problem.training.momentum else 1) * problem.network.width + data.units
+    held = vectors + block_steps(training.batch) * training.batch
+    return StructuredModel(
+        **rule,
+        target=_target(data, P),
+        Delta=jax.device_put(noise),
+        few=tuple(int(d) if d < held else None for d in found.multiplicities),
+        on_rows=False,
+        s=jax.device_put(found.values),
+        multiplicities=jax.device_put(found.multiplicities.astype(float)),
+        roots=jax.device_put(np.sqrt(found.coordinates).astype(np.float32)) if found.dimension <= _VECTORS else None,
+        pool=None if found.pool is None else Pool(*jax.device_put(found.pool[:2])),
+        momentum=training.momentum > 0,
+        nesterov=training.nesterov,
+        beta=jax.device_put(training.momentum),
     )
 
 
-def _stiffness(eta_a: float) -> int:
-    return max((power for power in _STIFF if eta_a >= (1 - 1e-9) * 10.0**power), default=0)
-
-
-def _learning(sigma: Activation) -> Activation:
-    if sigma.is_constant:
-        raise ProblemError(
-            f"network.activation ({sigma.name}) is constant, so that nothing can be learned; choose another one."
-        )
-    return sigma
-
-
-def block_steps(batch: int) -> int:
-    """How many steps of SGD are taken as one block: about sixteen samples, at least one step."""
-    return max(1, 16 // batch)
+def teacher_model(problem: OnePassProblem) -> TeacherModel:
+    """The model of a problem with a teacher and isotropic inputs."""
+    found = model(problem)
+    if isinstance(found, StructuredModel):
+        raise RefusalError(f"this is not derived for {problem.unusual}; use ode, chain or sgd.")
+    assert isinstance(found, TeacherModel), f"{problem.data.kind} has no teacher"
+    return found
 
 
 def second_layer(problem: OnePassProblem) -> Float[Array, " p"]:
@@ -236,8 +200,8 @@ def second_layer(problem: OnePassProblem) -> Float[Array, " p"]:
     return jax.device_put(a * network.width * prefactor(network.scaling, network.width))
 
 
-def _target(problem: OnePassProblem, data: Teacher | MultiIndex) -> Target:
-    P = jax.device_put(problem.teacher_overlap)
+def _target(data: Teacher | MultiIndex, overlap: Float[np.ndarray, "k k"]) -> Target:
+    P = jax.device_put(overlap)
     if isinstance(data, MultiIndex):
         terms, coefficients = data.expansion
         return HermiteLink(terms, jax.device_put(np.array(coefficients)), P)

@@ -1,8 +1,11 @@
 """What else `dimfree show` says about a one-pass problem."""
 
+from collections.abc import Iterator
+
 from dimfree.gaussian.variance.ladder import variance_method
 from dimfree.onepass.limits.staircases import said_of_derivatives, said_of_staircase
-from dimfree.onepass.model import HypercubeModel, TeacherModel, model
+from dimfree.onepass.model import DirectionsModel, HypercubeModel, StructuredModel, model
+from dimfree.onepass.pool import said_of_inputs
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import Hypercube
 
@@ -14,6 +17,8 @@ _METHODS = {
     "smooth": "by a quadrature that follows the overlaps, with an error estimate",
     "sampled": "from sampled points, with an error estimate",
 }
+_RATE = 0.5  # over theta: how far momentum is from a rate
+_SECOND_ORDER = 0.02  # from where on it is more than that
 
 
 def remark(problem: OnePassProblem) -> str | None:
@@ -22,6 +27,24 @@ def remark(problem: OnePassProblem) -> str | None:
     if isinstance(found, HypercubeModel) and isinstance(problem.data, Hypercube):
         said = (said_of_staircase(problem.data), *said_of_derivatives(problem, found))
         return " ".join(one[0].upper() + one[1:] for one in said)
-    if not isinstance(found, TeacherModel):
+    if not isinstance(found, DirectionsModel):
         return None
-    return f"The variance of the steps is computed {_METHODS[variance_method(found)]} (docs/accuracy.md)."
+    by = f"The variance of the steps is computed {_METHODS[variance_method(found)]} (docs/accuracy.md)."
+    if not isinstance(found, StructuredModel):
+        return by
+    inputs = said_of_inputs(problem, found) if problem.correlated else ()
+    return " ".join([*inputs, *_said_of_momentum(found), by])
+
+
+def _said_of_momentum(found: StructuredModel) -> Iterator[str]:
+    """What momentum amounts to (docs/theory/structured.md, section 4.1)."""
+    if not found.momentum:
+        return
+    beta, rate, theta = float(found.beta), float(found.effective_rate), float(found.theta)
+    if _RATE / theta < _SECOND_ORDER:
+        yield f"Momentum {beta:.6g} amounts to a rate of {rate:.4g} to within {100 * _RATE / theta:.1g} %."
+    else:
+        yield (
+            f"Momentum {beta:.6g} is second order: velocities relax at {theta:.3g} per unit of time, and a sample moves weights "
+            f"at the rate {rate:.4g} in the end."
+        )

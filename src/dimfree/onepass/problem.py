@@ -5,11 +5,13 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import model_validator
 
+from dimfree.onepass.sections.covariance import Features, Isotropic
 from dimfree.onepass.sections.data import Data, Teacher, TwoGaussians, check_covariance
 from dimfree.onepass.sections.hypercube import Hypercube
 from dimfree.onepass.sections.network import TwoLayer
-from dimfree.onepass.sections.start import GaussianStart, OverlapStart, SphereStart, Start
+from dimfree.onepass.sections.start import GaussianStart, OverlapStart, SphereStart, Start, WeightsStart
 from dimfree.onepass.sections.training import OnePass
+from dimfree.onepass.spectrum import Spectrum, dimension_of, spectrum
 from dimfree.problem import Problem
 
 _EMBEDDED = (TwoGaussians, Hypercube)  # data with an embedded problem of their own
@@ -26,11 +28,18 @@ class OnePassProblem(Problem):
 
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Some data have an embedded problem of their own; a start and a run that are given are not completed from it."""
+        """Some data have an embedded problem of their own; a start and a run that are given are not completed from it.
+
+        A covariance from a file says what the dimension is.
+        """
         data = values.get("data")
         kind = data.get("kind") if isinstance(data, dict) else None
         embedded = next((one.embedded for one in _EMBEDDED if one.model_fields["kind"].default == kind), {})
-        return {key: value for key, value in embedded.items() if key not in {"start", "run"} & {*values}}
+        complete = {key: value for key, value in embedded.items() if key not in {"start", "run"} & {*values}}
+        if isinstance(data, dict) and data.get("covariance") and "dimension" not in values:
+            told = dimension_of(Teacher(covariance=Teacher.spelled(data)["covariance"]).covariance)
+            return complete | ({"dimension": told} if told else {})
+        return complete
 
     @model_validator(mode="after")
     def _consistent(self) -> "OnePassProblem":
@@ -53,6 +62,26 @@ class OnePassProblem(Problem):
             raise ValueError(
                 "start.kind = 'overlaps' does not say what weights are along the axes of a hypercube; "
                 "choose 'gaussian', 'sphere' or 'weights'."
+            )
+        if self.training.momentum and not self.data.units:
+            raise ValueError(
+                f"momentum is not derived for data.kind = {self.data.kind!r}; choose 'teacher' or 'multi-index', or set "
+                "training.momentum = 0."
+            )
+        if isinstance(self.start, OverlapStart) and self.correlated:
+            raise ValueError(
+                "start.kind = 'overlaps' does not say how overlaps are shared out to the eigenvalues of data.covariance; "
+                "choose 'gaussian', 'sphere' or 'weights'."
+            )
+        if self.learns_labels and not self._is_linear:
+            raise ValueError(
+                "true labels with a non-linear network have no Gaussian theory; give a teacher (leave out "
+                "data.covariance.labels), or set data.units = 1 and both activations to 'linear'."
+            )
+        if self.learns_labels and isinstance(self.start, WeightsStart):
+            raise ValueError(
+                "start.kind = 'weights' brings a teacher, and data.covariance.labels are another one; "
+                "choose 'gaussian' or 'sphere'."
             )
         if isinstance(self.start, OverlapStart) and self.signal < self.dimension:
             raise ValueError(
@@ -93,14 +122,45 @@ class OnePassProblem(Problem):
         return np.eye(self.data.units) if overlap == "orthonormal" else np.array(overlap, dtype=float)
 
     @property
+    def structured(self) -> bool:
+        """Whether inputs have a covariance of their own, or the rule has momentum: what overlaps of isotropic SGD do not say."""
+        return self.correlated or self.training.momentum > 0
+
+    @property
+    def correlated(self) -> bool:
+        """Whether inputs have a covariance of their own."""
+        return not isinstance(getattr(self.data, "covariance", Isotropic()), Isotropic)
+
+    @property
+    def learns_labels(self) -> bool:
+        """Whether labels are those of the user's rows."""
+        covariance = getattr(self.data, "covariance", None)
+        return isinstance(covariance, Features) and covariance.labels is not None
+
+    @property
+    def _is_linear(self) -> bool:
+        both = (self.network.activation, getattr(self.data, "activation", None))
+        return both == ("linear", "linear") and self.data.units == 1
+
+    @property
+    def spectrum(self) -> Spectrum:
+        """The covariance of the inputs in numbers."""
+        return spectrum(getattr(self.data, "covariance", Isotropic()), self.dimension)
+
+    @property
+    def unusual(self) -> str | None:
+        """A covariance, or momentum."""
+        return "a structured covariance" if self.correlated else "momentum" if self.structured else None
+
+    @property
     def signal(self) -> int:
         """How many coordinates tell two Gaussians apart: all of them unless the data say otherwise."""
         return getattr(self.data, "signal", None) or self.dimension
 
     @property
     def time_step(self) -> float:
-        """dt = learning_rate / (width * dimension), the time that one step takes."""
-        return self.training.learning_rate / (self.network.width * self.dimension)
+        """dt = learning_rate / (width * dimension), the time that one step takes; momentum lengthens it."""
+        return self.training.effective_rate / (self.network.width * self.dimension)
 
     @property
     def remedy(self) -> str:

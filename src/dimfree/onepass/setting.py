@@ -12,8 +12,24 @@ VARIABLES = {
         "1",
         "the risk degree by degree, for a target that is a polynomial of one direction",
     ),
-    "Q": Variable((*_UNIT, "unit_"), "1", "overlaps between students, W Wᵀ/d"),
-    "M": Variable((*_UNIT, "teacher"), "1", "overlaps between students and teachers, W W*ᵀ/d"),
+    "Q": Variable((*_UNIT, "unit_"), "1", "overlaps between students, W Wᵀ/d; with a covariance W Sigma Wᵀ/d"),
+    "M": Variable(
+        (*_UNIT, "teacher"), "1", "overlaps between students and teachers, W W*ᵀ/d; with a covariance W Sigma W*ᵀ/d"
+    ),
+    "Q_plain": Variable(
+        (*_UNIT, "unit_"), "1", "Euclidean overlaps between students, where Q and M are those of preactivations"
+    ),
+    "Q_block": Variable(
+        ("time", "replica", "block", "unit", "unit_"), "1", "Euclidean overlaps between students for every eigenvalue"
+    ),
+    "M_block": Variable(
+        ("time", "replica", "block", "unit", "teacher"), "1", "Euclidean overlaps with teachers for every eigenvalue"
+    ),
+    "quadrature_error": Variable(
+        ("time", "replica"),
+        "1",
+        "estimated relative error of nodes that stand for very many eigenvalues, 0 without any",
+    ),
     "a": Variable(_UNIT, "1", "second layer in the canonical scaling"),
     "Q_diagonal": Variable(_UNIT, "1", "squared norms of the students, where Q is not known or too large"),
     "bias": Variable(_UNIT, "1", "offsets b of the neurons"),
@@ -47,11 +63,13 @@ SETTING = Setting(
     theory="ode",
     descriptions={
         "sgd": "dimfree.onepass.real.vectors:VectorSGD",
+        "rows": "dimfree.onepass.real.rows:RowsSGD",
         "chain": "dimfree.onepass.real.chain:OverlapChain",
         "ode": "dimfree.onepass.limits.ode:HighDimensional",
         "gradient-flow": "dimfree.onepass.limits.ode:GradientFlow",
         "mean-field": "dimfree.onepass.limits.wide:MeanField",
         "dimensionless": "dimfree.onepass.limits.wide:Dimensionless",
+        "linear-mean": "dimfree.onepass.limits.linear:LinearNetwork",
         "diffusion": "dimfree.onepass.limits.diffusion:Diffusion",
         "pde": "dimfree.onepass.limits.pde:DistributionalDynamics",
         "pde-own-start": "dimfree.onepass.limits.pde:OwnStart",

@@ -10,11 +10,15 @@ from jaxtyping import Array, Float, Key
 
 from dimfree.compiled import brief_program, program
 from dimfree.errors import ProblemError
+from dimfree.gaussian.blocks import Blocks
+from dimfree.gaussian.draws import wishart
 from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.gaussian.particles import MOST_PAIRS, Particles
 from dimfree.onepass.model import second_layer
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.quadrature import MOST_LEVELS
 from dimfree.onepass.sections import GaussianStart, OverlapStart, SphereStart, WeightsStart
+from dimfree.onepass.structured_start import drawn_blocks, drawn_weights, measured_blocks, reduced_blocks
 
 _AS_VECTORS = 50_000_000  # numbers; starts are drawn as weight vectors up to this size
 _ONE_GENERATOR = 2_000_000  # numbers; up to this size students and teachers are drawn together
@@ -24,10 +28,10 @@ class Start(eqx.Module):
     """Where training begins: overlaps, offsets, and weight vectors (students first) when they were drawn.
 
     Networks wider than MOST_PAIRS, and networks without a teacher, have one particle per unit instead of overlaps between all
-    pairs.
+    pairs; on structured inputs there are overlaps for every eigenvalue, and weights are in the eigenbasis.
     """
 
-    measured: Overlaps | Particles
+    measured: Overlaps | Particles | Blocks
     weights: Float[Array, "n d"] | None
     bias: Float[Array, " p"]
     scale: Float[Array, ""] | None = None  # of the law that it was drawn from, if that is a Gaussian
@@ -40,10 +44,18 @@ class Start(eqx.Module):
         return self.measured
 
     @property
+    def blocks(self) -> Blocks:
+        """Overlaps for every eigenvalue."""
+        assert isinstance(self.measured, Blocks), "structured inputs have a start of their own"
+        return self.measured
+
+    @property
     def norms(self) -> Float[Array, " p"]:
         """Q_ii."""
         if isinstance(self.measured, Overlaps):
             return jnp.diagonal(self.measured.Q)
+        if isinstance(self.measured, Blocks):
+            return jnp.diagonal(jnp.sum(self.measured.Omega, axis=0))[: self.bias.size]
         assert self.weights is not None
         return jnp.sum(self.weights[: self.bias.size] ** 2, axis=1) / self.weights.shape[1]
 
@@ -70,6 +82,11 @@ def draw_start(problem: OnePassProblem, key: Key[Array, ""], *, vectors: bool) -
     bias = jax.device_put(np.full(problem.network.width, problem.network.bias_start))
     scale = jax.device_put(problem.start.scale) if isinstance(problem.start, GaussianStart) else None
     alike = problem.network.alike
+    if problem.structured and not problem.correlated:
+        at_rest = problem.replace(**{"training.momentum": 0.0})
+        return _as_one_block(problem, draw_start(at_rest, key, vectors=vectors))
+    if problem.structured:
+        return Start(*_structured(problem, key, vectors), bias, scale, alike)
     if not problem.data.units:  # no overlaps with a teacher
         measured, weights = _measured(problem, _weights(problem, key))
         return Start(measured, weights, bias, scale, alike)
@@ -84,6 +101,31 @@ def draw_start(problem: OnePassProblem, key: Key[Array, ""], *, vectors: bool) -
         case _:
             measured, weights = _measured(problem, _weights(problem, key))
             return Start(measured, weights, bias, scale, alike)
+
+
+def _as_one_block(problem: OnePassProblem, start: Start) -> Start:
+    """Isotropic inputs are inputs of one eigenvalue."""
+    Omega = start.overlaps.covariance(jax.device_put(problem.teacher_overlap))
+    one = Blocks(Omega[None], start.overlaps.a, jnp.ones(1), jnp.ones(1), jnp.zeros(()))
+    return Start(one, start.weights, start.bias, start.scale, start.alike)
+
+
+def _structured(
+    problem: OnePassProblem, key: Key[Array, ""], vectors: bool
+) -> tuple[Blocks, Float[Array, "n d"] | None]:
+    """Level by level; as vectors, too, if someone needs them or all levels are small."""
+    a, found = second_layer(problem), problem.spectrum
+    match problem.start:
+        case GaussianStart() | SphereStart() as start:
+            if not vectors and not problem.learns_labels and len(found.values) <= MOST_LEVELS:
+                return drawn_blocks(problem, start, a, key), None
+            weights = drawn_weights(problem, start, key)
+        case WeightsStart() as start:
+            weights = jnp.asarray(found.into_eigenbasis(np.asarray(_loaded(problem, start))))
+        case OverlapStart():
+            raise ProblemError("start.kind = 'overlaps' says nothing of the eigenvalues of a covariance.")
+    many = len(found.values) > MOST_LEVELS
+    return (reduced_blocks if many else measured_blocks)(problem, weights, a), weights
 
 
 def typical_overlaps(problem: OnePassProblem) -> Overlaps | None:
@@ -209,23 +251,22 @@ def draw_particles(problem: OnePassProblem, key: Key[Array, ""]) -> Particles:
     return Particles(M, scale**2 * rest, second_layer(problem))
 
 
-def wishart(key: Key[Array, ""], size: int, freedom: int) -> Float[Array, "size size"]:
-    """A Wishart matrix: Z Zᵀ for `freedom` Gaussian columns, by Bartlett's factor when they are many (section 1.2)."""
-    if freedom < size:
-        Z = jax.random.normal(key, (size, freedom))
-        return Z @ Z.T
-    below_key, diagonal_key = jax.random.split(key)
-    chi = jnp.sqrt(jax.random.chisquare(diagonal_key, freedom - jnp.arange(1.0 * size)))
-    T = jnp.tril(jax.random.normal(below_key, (size, size)), -1) + jnp.diag(chi)
-    return T @ T.T
-
-
 def _real(
     array: np.ndarray[tuple[int, ...], np.dtype[np.generic]],
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     if array.dtype.kind not in "fiu":
         raise ValueError(f"its numbers are of type {array.dtype}, not real")
     return np.asarray(array, dtype=float)
+
+
+def _teacher_overlap(
+    problem: OnePassProblem, W_star: np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """That of preactivations."""
+    if not problem.structured:
+        return W_star @ W_star.T / problem.dimension
+    w, s = problem.spectrum.into_eigenbasis(W_star), problem.spectrum.coordinates
+    return (w * s) @ w.T / problem.dimension
 
 
 def _loaded(problem: OnePassProblem, start: WeightsStart) -> Float[Array, "n d"]:
@@ -257,7 +298,7 @@ def _loaded(problem: OnePassProblem, start: WeightsStart) -> Float[Array, "n d"]
             raise ProblemError(f"{name} in {str(start.file)!r} has entries that are not finite.")
     if not problem.data.units:
         return jnp.asarray(found["W"])
-    P = found["Wstar"] @ found["Wstar"].T / problem.dimension
+    P = _teacher_overlap(problem, found["Wstar"])
     if not np.allclose(P, problem.teacher_overlap, rtol=0, atol=1e-6):
         raise ProblemError(
             f"Wstar in {str(start.file)!r} has overlaps {np.round(P, 4).tolist()}, but data.overlap says "

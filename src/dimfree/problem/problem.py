@@ -78,6 +78,17 @@ class Problem(Section):
         """What to change when training blows up, as the end of a sentence."""
         return "lower training.learning_rate"
 
+    @property
+    def unusual(self) -> str | None:
+        """What most theories of such problems are not derived for, in words; None if there is nothing of the kind."""
+        return None
+
+    @property
+    def stamps(self) -> tuple[tuple[int, int], ...]:
+        """When the files that it names were last written, and their sizes: what was made of others is out of date."""
+        found = [path.stat() for path in _files(self) if path.exists()]
+        return tuple((one.st_mtime_ns, one.st_size) for one in found)
+
     def steps(self, time: float) -> int:
         """How many steps of SGD reach this time."""
         return round(time / self.time_step)

@@ -63,9 +63,9 @@ def with_overrides(problem: Problem, changes: Mapping[str, Any]) -> Any:
         shared = {name: given[name] for name in Problem.model_fields if name in given}
         return chosen(**_changed(shared, changes))
     everything = problem.model_dump()
-    before = _kinds(everything)
-    refilled = cls.left_out(before | kinds) != cls.left_out(before)
-    given, complete = _changed(given, changes), _changed(given if refilled else everything, changes)
+    changed = _changed(given, changes)
+    refilled = cls.left_out(as_tables(changed)) != cls.left_out(as_tables(given))
+    given, complete = changed, changed if refilled else _changed(everything, changes)
     made = cls(**complete)
     forget(made, as_tables(given), as_tables(complete))
     return made

@@ -76,6 +76,10 @@ class Question(Generic[P]):
         cls = imported(self.problem)
         kinds = self.kinds or next(one for one in settings() if one.problem is cls).kinds("data")
         if isinstance(given, cls) and given.data.kind in kinds:
+            if given.unusual:
+                raise RefusalError(
+                    f"{self.asked} are not derived for {given.unusual}; leave it out, or use dimfree compare."
+                )
             return given
         raise RefusalError(
             f"{self.asked} are about training on {self.about}, and this problem is training on {model_of(given).about}; "

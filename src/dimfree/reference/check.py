@@ -22,6 +22,7 @@ from dimfree.reference import (
     mean_field,
     phase_retrieval,
     spectral,
+    structured,
     two_rates,
 )
 
@@ -95,29 +96,28 @@ ADAPTERS: dict[str, Callable[[Values], Values]] = {
     "rademacher": learning_curves.rademacher,
     "rademacher_linear_finite": learning_curves.rademacher_linear_finite,
     "hermite_kappas": learning_curves.hermite_kappas,
+    "structured_rhs": structured.rhs,
+    "structured_trajectory": structured.trajectory,
+    "structured_power_trajectory": structured.power_trajectory,
+    "structured_one_step_mean": structured.one_step_mean,
+    "structured_chain_moments": structured.chain_moments,
+    "features_covariance": structured.features_covariance,
+    "spectrum_gauss": structured.spectrum_gauss,
+    "spectrum_block_gauss": structured.spectrum_block_gauss,
+    "linear_exact_risk": structured.linear_exact_risk,
+    "linear_exact_risk_momentum": structured.linear_exact_risk,
+    "linear_ode_risk": structured.linear_ode_risk,
+    "linear_stationary": structured.linear_stationary,
+    "power_law_linear": structured.power_law_linear,
+    "momentum_rhs": structured.momentum_rhs,
+    "momentum_trajectory": structured.momentum_trajectory,
 }
 
-_WITH_COVARIANCE = (
-    "structured_rhs",
-    "structured_trajectory",
-    "structured_power_trajectory",
-    "structured_one_step_mean",
-    "structured_chain_moments",
-    "structured_dimensionless",
-    "spectrum_gauss",
-    "spectrum_block_gauss",
-    "power_law_linear",
-    "features_covariance",
-    "linear_exact_risk",
-    "linear_ode_risk",
-    "linear_stationary",
-)
-_WITH_MOMENTUM = ("momentum_rhs", "momentum_trajectory", "linear_exact_risk_momentum")
+
 # Subjects of reference files that dimfree does not build yet, by name: nothing is skipped in silence.
 WAITING: dict[str, str] = {
     "another-schema": "a file of a subject that has no adapter",
-    **dict.fromkeys(_WITH_COVARIANCE, "inputs with a covariance"),
-    **dict.fromkeys(_WITH_MOMENTUM, "momentum"),
+    "structured_dimensionless": "the dimensionless limit with a covariance",
 }
 
 
@@ -212,4 +212,4 @@ def _within_errors(item: Item, found: Values) -> Iterator[str]:
     return dmft.within_errors(item.expected, found, item.atol)
 
 
-_COMPARISONS = {"chain_moments": _z_scores, "dmft_paths": _within_errors}
+_COMPARISONS = {"chain_moments": _z_scores, "structured_chain_moments": _z_scores, "dmft_paths": _within_errors}

@@ -15,7 +15,7 @@ from dimfree.gaussian.two_point.ladder import two_point
 from dimfree.gaussian.variance.ladder import variance
 from dimfree.onepass.limits.mean_step import mean_step
 from dimfree.onepass.limits.ode import HighDimensional
-from dimfree.onepass.model import TeacherModel, teacher_model
+from dimfree.onepass.model import DirectionsModel, TeacherModel, teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD
@@ -25,6 +25,7 @@ from dimfree.onepass.start import Start
 
 Values = dict[str, Any]
 _REPLICAS = 40_000
+M = TypeVar("M", bound=DirectionsModel)
 X = TypeVar("X")
 
 
@@ -58,7 +59,7 @@ def trajectory(inputs: Values) -> Values:
     """Risk along the high-dimensional ODE, and the final state."""
     m, state = _model(inputs), _state(inputs)
     start = Start(state, None, jnp.zeros(m.width))
-    observed = _run(HighDimensional(rtol=1e-10, atol=1e-12), m, start, jnp.asarray(inputs["t"]))
+    observed = run(HighDimensional(rtol=1e-10, atol=1e-12), m, start, jnp.asarray(inputs["t"]))
     last = {f"{name}_final": observed[name][-1, 0] for name in ("M", "Q", "a")}
     return {"risk": observed["risk"][:, 0]} | last
 
@@ -70,17 +71,18 @@ def chain_moments(inputs: Values) -> Values:
     m = _model(inputs | overlaps)
     start = Start(_state(inputs | overlaps), jnp.asarray(np.concatenate([W, W_star])), jnp.zeros(m.width))
     times = jnp.asarray([inputs["steps"] * float(m.time_step)])
-    halves = [_run(VectorSGD(), m, start, times, _REPLICAS // 2), _run(OverlapChain(), m, start, times, _REPLICAS // 2)]
+    halves = [run(VectorSGD(), m, start, times, _REPLICAS // 2), run(OverlapChain(), m, start, times, _REPLICAS // 2)]
     p = len(W)
     upper = np.triu_indices(p)
     columns = [
         np.concatenate([np.asarray(half["M"])[0, :, :, 0], np.asarray(half["Q"])[0][:, *upper]], axis=1)
         for half in halves
     ]
-    return _moments(np.concatenate(columns))
+    return moments(np.concatenate(columns))
 
 
-def _moments(samples: "np.ndarray[tuple[int, int], np.dtype[np.float64]]") -> Values:
+def moments(samples: "np.ndarray[tuple[int, int], np.dtype[np.float64]]") -> Values:
+    """Means and variances over replicas, with standard errors."""
     centred, count = samples - samples.mean(axis=0), len(samples)
     variance, fourth = (centred**2).mean(axis=0), (centred**4).mean(axis=0)
     return {
@@ -92,9 +94,8 @@ def _moments(samples: "np.ndarray[tuple[int, int], np.dtype[np.float64]]") -> Va
 
 
 @eqx.filter_jit
-def _run(
-    one: Evolution[TeacherModel, Start, X], m: TeacherModel, start: Start, times: jax.Array, replicas: int = 1
-) -> dict[str, jax.Array]:
+def run(one: Evolution[M, Start, X], m: M, start: Start, times: jax.Array, replicas: int = 1) -> dict[str, jax.Array]:
+    """What a description observes from this start, as one program."""
     return one.run(m, start, times, jax.random.key(7), replicas)
 
 

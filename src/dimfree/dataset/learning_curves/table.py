@@ -1,6 +1,5 @@
 """Tables of real samples: reading and checking them, and the covariances of the pool (docs/theory/static.md, section c)."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -12,6 +11,7 @@ from dimfree.dataset.learning_curves.covariates import Covariates, from_spectrum
 from dimfree.dataset.learning_curves.source import Pool
 from dimfree.errors import ProblemError
 from dimfree.functions.named import activation
+from dimfree.tables import bundled, read_table
 
 DIGITS = "digits"  # scikit-learn's bundled images, 1797 of 8 x 8 pixels; the label is whether the digit is even
 
@@ -94,9 +94,7 @@ def _random_features(data: Table, X: Matrix, dimension: int) -> Float[np.ndarray
 
 
 def _digits() -> tuple[Matrix, Vector]:
-    from sklearn.datasets import load_digits
-
-    X, digit = load_digits(return_X_y=True)
+    X, digit = bundled(DIGITS)
     return X / 16, np.where(digit % 2 == 0, 1.0, -1.0)
 
 
@@ -105,30 +103,5 @@ def _read(data: Table) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "...
         raise ProblemError(
             f"there are features {str(data.features)!r} without labels; name a file of labels, or the table 'digits'."
         )
-    X, y = _array(data.features), _array(data.labels)
+    X, y = read_table(data.features), read_table(data.labels)
     return X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-
-
-def _array(file: Path) -> Float[np.ndarray, "..."]:
-    """A .npy file, or text with numbers between commas; a line of names above them is left out."""
-    try:
-        found = _text(file) if file.suffix != ".npy" else np.asarray(np.load(file, allow_pickle=False), dtype=float)
-    except (OSError, ValueError, EOFError, TypeError) as failure:
-        raise ProblemError(
-            f"the file {str(file)!r} is no table of numbers in .npy or .csv format ({failure})."
-        ) from None
-    if not found.size:
-        raise ProblemError(f"the file {str(file)!r} is empty; give at least two samples.")
-    return found
-
-
-def _text(file: Path) -> Float[np.ndarray, "..."]:
-    import pandas
-
-    try:
-        found = pandas.read_csv(file, header=None, comment="#")
-    except pandas.errors.EmptyDataError:
-        return np.zeros(0)
-    if found.dtypes.map(lambda kind: kind.kind not in "fiub").any():
-        found = pandas.read_csv(file, comment="#")
-    return found.to_numpy(dtype=float)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.onepass.fields.trained import Trained
-from dimfree.onepass.model import OnePassModel
+from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import Start
 
 M = TypeVar("M", bound=OnePassModel, contravariant=True)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 from dimfree.onepass.fields.form import Kept
 from dimfree.onepass.fields.subspace import Plane, SubspaceField, SubspaceNeurons
 from dimfree.onepass.fields.trained import Trained
-from dimfree.onepass.model import OnePassModel
+from dimfree.onepass.rule import OnePassModel
 
 
 def subspace_trained(

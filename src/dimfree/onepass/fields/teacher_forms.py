@@ -139,7 +139,7 @@ def _gauss(model: TeacherModel, start: Start, count: int) -> tuple[SubspaceNeuro
 
 def _measured(model: TeacherModel, start: Start) -> SubspaceNeurons:
     measured, P = start.measured, model.target.P
-    found = measured if isinstance(measured, Particles) else particles(measured, P)
+    found = measured if isinstance(measured, Particles) else particles(start.overlaps, P)
     present = found.q > 0
     r = jnp.where(present, jnp.sqrt(jnp.where(present, found.q, 1.0)), 0.0)  # its gradient at 0 is 0
     return SubspaceNeurons(found.a, start.bias, found.along(P), r)

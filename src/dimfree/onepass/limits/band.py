@@ -48,7 +48,7 @@ class _Noisy(NamedTuple):
     S: Float[Array, "*t D D"]  # in units of gamma/(p d)
 
 
-class _LinearNoise(Equations[_Noisy]):
+class _LinearNoise(Equations[TeacherModel, _Noisy]):
     """The ODE and the covariance around it as one flow."""
 
     name: ClassVar[str] = "band"

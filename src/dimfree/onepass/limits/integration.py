@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Key
 from dimfree.description import Evolution, Observed, Values
 from dimfree.onepass.limits.caution import unresolved
 from dimfree.onepass.limits.scope import not_derived
-from dimfree.onepass.model import TeacherModel
+from dimfree.onepass.model import DirectionsModel, TeacherModel
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
@@ -25,6 +25,7 @@ _BLOW_UP = 1e6  # overlaps beyond this never come back
 _DENSE = 400  # unknowns; larger states take explicit steps, however stiff, because implicit ones need all derivatives
 _PAYS = 100  # eta_a per unknown from which they are cheaper than the explicit steps that stability asks for
 Y = TypeVar("Y")
+M = TypeVar("M", bound=DirectionsModel, contravariant=True)
 
 
 class Integrated(eqx.Module, Generic[Y]):
@@ -36,10 +37,10 @@ class Integrated(eqx.Module, Generic[Y]):
     diverged: Bool[Array, ""]
 
 
-class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
+class Equations(Evolution[M, Start, Integrated[Y]], Generic[M, Y]):
     """A limit that is an ordinary differential equation."""
 
-    models: ClassVar[type[TeacherModel]] = TeacherModel
+    models: ClassVar[type[DirectionsModel]] = TeacherModel
     needs: ClassVar[frozenset[str]] = frozenset({"pairs"})
     rtol: float = 1e-8
     atol: float = 1e-10
@@ -49,11 +50,11 @@ class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
     )
 
     @abstractmethod
-    def initial(self, model: TeacherModel, start: Start) -> Y:
+    def initial(self, model: M, start: Start) -> Y:
         """The state at time 0: the measured start, not its average, because plateaus depend on it."""
 
     @abstractmethod
-    def velocity(self, model: TeacherModel, t: Float[Array, ""], state: Y) -> Y:
+    def velocity(self, model: M, t: Float[Array, ""], state: Y) -> Y:
         """The right-hand side."""
 
     @abstractmethod
@@ -61,24 +62,22 @@ class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
         """A number that goes to infinity when the equations do."""
 
     @abstractmethod
-    def observe(self, model: TeacherModel, states: Y) -> Observed:
+    def observe(self, model: M, states: Y) -> Observed:
         """Observables of states with leading axes (time, replica)."""
 
-    def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
+    def refuses(self, problem: Problem, model: M) -> str | None:
         """Offsets, noise on the weights and a frozen first layer are not part of these limits."""
         return not_derived(model)
 
-    def warns(self, problem: Problem, model: TeacherModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
+    def warns(self, problem: Problem, model: M, seen: Mapping[str, Values]) -> tuple[str, ...]:
         """Risks that the tolerance does not resolve."""
         return (*super().warns(problem, model, seen), *unresolved(model, seen, self.rtol))
 
-    def begin(self, model: TeacherModel, start: Start, replicas: int, key: Key[Array, ""]) -> Integrated[Y]:
+    def begin(self, model: M, start: Start, replicas: int, key: Key[Array, ""]) -> Integrated[Y]:
         """The start, at time 0."""
         return Integrated(self.initial(model, start), jnp.zeros(()), jnp.asarray(True), jnp.asarray(False))
 
-    def integrate(
-        self, model: TeacherModel, state: Integrated[Y], times: Float[Array, " t"]
-    ) -> tuple[Integrated[Y], Y]:
+    def integrate(self, model: M, state: Integrated[Y], times: Float[Array, " t"]) -> tuple[Integrated[Y], Y]:
         """Integrate to the last time; what lies beyond a failure is not finite."""
         solution = diffrax.diffeqsolve(
             diffrax.ODETerm(lambda t, y, args: _velocity(self, args, jnp.asarray(t), y)),
@@ -102,14 +101,12 @@ class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
         here = Integrated(jax.tree.map(lambda y: y[0], last), solution.ts[1][0], alive, state.diverged | singular)
         return here, jax.tree.map(lambda y: y[:, None], at_times)
 
-    def advance(
-        self, model: TeacherModel, state: Integrated[Y], times: Float[Array, " t"]
-    ) -> tuple[Integrated[Y], Observed]:
+    def advance(self, model: M, state: Integrated[Y], times: Float[Array, " t"]) -> tuple[Integrated[Y], Observed]:
         """Integrate, then observe."""
         here, states = self.integrate(model, state, times)
         return here, self.observe(model, states)
 
-    def failure(self, model: TeacherModel, state: Integrated[Y]) -> str | None:
+    def failure(self, model: M, state: Integrated[Y]) -> str | None:
         """Where the equations blew up, or the solver gave up, and what to try."""
         if state.alive:
             return None
@@ -126,7 +123,7 @@ class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
             "raise rtol, or stop earlier with run.until."
         )
 
-    def solver(self, model: TeacherModel, state: Y) -> diffrax.AbstractAdaptiveSolver[Any]:
+    def solver(self, model: M, state: Y) -> diffrax.AbstractAdaptiveSolver[Any]:
         """Explicit steps; implicit ones where a fast second layer makes the equations stiff (docs/theory/mean-field.md, e)."""
         if implicit_steps(model, sum(x.size for x in jax.tree.leaves(state))):
             # Full Newton: a matrix kept through a step makes half of the steps fail. It stops at differences of velocities of
@@ -135,19 +132,19 @@ class Equations(Evolution[TeacherModel, Start, Integrated[Y]], Generic[Y]):
             return diffrax.Kvaerno5(root_finder=optimistix.Newton(rtol=1e-5, atol=1e-4, norm=optimistix.rms_norm))
         return diffrax.Tsit5() if self.rtol > 1e-7 else diffrax.Dopri8()
 
-    def controller(self, model: TeacherModel, until: Float[Array, ""]) -> diffrax.AbstractStepSizeController[Any, Any]:
+    def controller(self, model: M, until: Float[Array, ""]) -> diffrax.AbstractStepSizeController[Any, Any]:
         """Error control; steps that shrink to nothing announce a singularity at finite time."""
         controller = diffrax.PIDController(rtol=self.rtol, atol=self.atol, dtmin=1e-13 * until, force_dtmin=False)
         jumps = model.schedule.jumps
         return diffrax.ClipStepSizeController(controller, jump_ts=jumps) if jumps.size else controller
 
 
-def implicit_steps(model: TeacherModel, unknowns: int) -> bool:
+def implicit_steps(model: DirectionsModel, unknowns: int) -> bool:
     """Whether equations for so many numbers are integrated by implicit steps."""
     return unknowns <= _DENSE and model.stiffness > 0 and 10**model.stiffness >= _PAYS * unknowns
 
 
 @eqx.filter_jit
-def _velocity(one: Equations[Y], model: TeacherModel, t: Float[Array, ""], state: Y) -> Y:
+def _velocity(one: Equations[M, Y], model: M, t: Float[Array, ""], state: Y) -> Y:
     """The right-hand side as a program of its own: a solver asks for it in several places, and it is traced once for all."""
     return one.velocity(model, t, state)

@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.variance.ladder import variance
-from dimfree.onepass.model import TeacherModel
+from dimfree.onepass.model import DirectionsModel, StructuredModel
 
 
 class MeanStep(NamedTuple):
@@ -20,13 +21,13 @@ class MeanStep(NamedTuple):
     Q: Float[Array, "p p"]
 
 
-def mean_step(model: TeacherModel, state: Overlaps) -> MeanStep:
+def mean_step(model: DirectionsModel, state: Overlaps) -> MeanStep:
     """Equation (1.5) of docs/theory/committee.md, without decay and projection."""
     terms = gradient_terms(model, state)
     return MeanStep(model.time_step * terms.PsiM, model.time_step * (terms.PsiGF + mean_growth(model, state, terms.J)))
 
 
-def mean_growth(model: TeacherModel, state: Overlaps, J: Float[Array, "p n"]) -> Float[Array, "p p"]:
+def mean_growth(model: DirectionsModel, state: Overlaps, J: Float[Array, "p n"]) -> Float[Array, "p p"]:
     """What the squares of the steps add to Q per time, with its terms of order 1/d; J is that of the gradient terms."""
     n_b, d, step = model.batch, model.dimension, model.gamma / model.width
     spread, stretched = jax.jvp(lambda s: _stretched_variance(model, state, s), (jnp.ones(()),), (jnp.ones(()),))
@@ -34,7 +35,32 @@ def mean_growth(model: TeacherModel, state: Overlaps, J: Float[Array, "p n"]) ->
     return step / n_b * (spread + 2 * stretched / d) + step / d * descent
 
 
-def _stretched_variance(model: TeacherModel, state: Overlaps, s: Float[Array, ""]) -> Float[Array, "p p"]:
+def block_growth(model: StructuredModel, state: Blocks, J: Float[Array, "p n"]) -> Float[Array, "b p p"]:
+    """The same for every eigenvalue, equation (1.5) of docs/theory/structured.md.
+
+    E[c cᵀ |x_b|²] asks how Psi^Var changes with the covariance of the fields in the direction of Omega^b.
+    """
+    n_b, d, step, fields = model.batch, model.dimension, model.gamma / model.width, state.fields(model.units)
+    p, k = model.width, model.units
+
+    def along(Omega: Float[Array, "n n"]) -> Float[Array, "p p"]:
+        direction = Overlaps(Omega[:p, :p], Omega[:p, -k:], jnp.zeros_like(state.a))
+        of_teacher = eqx.tree_at(lambda m: m.target.P, _zeros(model), Omega[-k:, -k:])
+        return eqx.filter_jvp(variance, (model, fields), (of_teacher, direction))[1]
+
+    s, rho = state.s[:, None, None], state.rho[:, None, None]
+    longer = s * rho * variance(model, fields) + 2 * s**2 / d * jax.vmap(along)(state.Omega)
+    seen = jnp.concatenate([state.Omega[:, :p], state.Omega[:, -k:]], axis=1)  # rows of students and teachers
+    seen = jnp.concatenate([seen[..., :p], seen[..., -k:]], axis=2)
+    return step / n_b * longer + step / d * (1 - 1 / n_b) * s**2 * (J @ seen @ J.T)
+
+
+def _zeros(model: StructuredModel) -> StructuredModel:
+    """No change of any number."""
+    return jax.tree.map(lambda x: jnp.zeros_like(x) if eqx.is_inexact_array(x) else None, model)
+
+
+def _stretched_variance(model: DirectionsModel, state: Overlaps, s: Float[Array, ""]) -> Float[Array, "p p"]:
     """Psi^Var at covariance s Omega: its derivative at s = 1 is E[(u.grad) c cᵀ]/2."""
     stretched = eqx.tree_at(lambda m: m.target.P, model, s * model.target.P)
     return variance(stretched, Overlaps(s * state.Q, s * state.M, state.a))

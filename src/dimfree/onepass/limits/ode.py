@@ -6,7 +6,8 @@ of a vanishing learning rate at fixed d and p.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -15,40 +16,53 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.compiled import quick_program
-from dimfree.description import Cost, Observed, Values
+from dimfree.description import Cost, Evolution, Observed, Values
 from dimfree.functions.activation import Erf, PiecewiseLinear, Polynomial
 from dimfree.gaussian.moments import GradientTerms, gradient_terms
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.gaussian.variance.ladder import variance, variance_seconds
-from dimfree.onepass.limits.caution import APART, exposure, risk_apart, too_few_dimensions
+from dimfree.onepass.limits.blocks import BlockEquations
+from dimfree.onepass.limits.caution import APART, exposure, large_eigenvalue, risk_apart, too_few_dimensions
 from dimfree.onepass.limits.exactness import inexact_kernels, inexact_variance
 from dimfree.onepass.limits.integration import Equations
 from dimfree.onepass.limits.mean_step import mean_growth
-from dimfree.onepass.model import TeacherModel
+from dimfree.onepass.limits.momentum import A_RATE, MomentumEquations
+from dimfree.onepass.model import DirectionsModel, StructuredModel
 from dimfree.onepass.observe import teacher_observables
+from dimfree.onepass.quadrature import MOST_LEVELS
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
+_MOST_VECTORS = 200_000  # distinct eigenvalues of which nodes are found
 
-class OverlapEquations(Equations[Overlaps]):
+
+class OverlapEquations(Equations[DirectionsModel, Overlaps]):
     """Adaptive integration of the overlap equations (2.1), spherical version (2.2)."""
 
+    models: ClassVar[type[DirectionsModel]] = DirectionsModel  # type: ignore[type-abstract]  # both of them
     variance_on: eqx.AbstractClassVar[bool]
 
-    def cost(self, problem: Problem, model: TeacherModel) -> Cost:
+    def cost(self, problem: Problem, model: DirectionsModel) -> Cost:
         """Evaluations of the right-hand side; their number is a guess from typical runs."""
         m, n = model, model.width + model.units
         evaluations = 7 * (150 + 2 * problem.run.until)
         kernels = m.width * n * two_point_seconds(m.activation) + 2e-9 * m.width**2 * n + 3e-5
         per_call = kernels + (variance_seconds(m) if self.variance_on else 0.0)
-        return Cost(compiling(m) + evaluations * per_call, evaluations, 8.0 * 20 * n * n)
+        blocks = 0 if not isinstance(m, StructuredModel) else m.s.size if m.s.size <= MOST_LEVELS else 20 * n
+        if isinstance(
+            m, StructuredModel
+        ):  # linear equations for every block, and steps that the largest eigenvalue bounds
+            per_call += 4e-9 * blocks * n**3
+            fastest = float(m.s.max()) + (float(m.theta) if m.momentum and float(m.theta) < A_RATE else 0.0)
+            evaluations += 3 * problem.run.until * fastest
+        return Cost(compiling(m) + evaluations * per_call, evaluations, 8.0 * 20 * n * n * (1 + blocks))
 
-    def accuracy(self, problem: Problem, model: TeacherModel) -> float:
+    def accuracy(self, problem: Problem, model: DirectionsModel) -> float:
         """The fluctuations of SGD."""
         return model.fluctuation
 
-    def warns(self, problem: Problem, model: TeacherModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
+    def warns(self, problem: Problem, model: DirectionsModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
         """Those of every equation, too few dimensions for the overlaps, and averages that are not exact."""
         variances = np.diagonal(seen["Q"], axis1=-2, axis2=-1)
         return (
@@ -58,11 +72,20 @@ class OverlapEquations(Equations[Overlaps]):
             *(inexact_variance(model, seen, problem.times) if self.variance_on else ()),
         )
 
-    def initial(self, model: TeacherModel, start: Start) -> Overlaps:
+    def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
+        """Nodes that stand for very many eigenvalues are found from the vectors, which must fit into memory."""
+        if isinstance(model, StructuredModel) and model.s.size > _MOST_VECTORS:
+            return (
+                f"the covariance has {model.s.size} distinct eigenvalues, and nodes that stand for them are found for at most "
+                f"{_MOST_VECTORS}; round the eigenvalues, or lower dimension."
+            )
+        return super().refuses(problem, model)
+
+    def initial(self, model: DirectionsModel, start: Start) -> Overlaps:
         """The measured overlaps."""
         return start.overlaps
 
-    def observe(self, model: TeacherModel, states: Overlaps) -> Observed:
+    def observe(self, model: DirectionsModel, states: Overlaps) -> Observed:
         """Overlaps and their risk."""
         return teacher_observables(model, states)
 
@@ -70,16 +93,16 @@ class OverlapEquations(Equations[Overlaps]):
         """The largest overlap."""
         return jnp.max(jnp.abs(state.Q))
 
-    def growth(self, model: TeacherModel, state: Overlaps, terms: GradientTerms) -> Float[Array, "p p"]:
+    def growth(self, model: DirectionsModel, state: Overlaps, terms: GradientTerms) -> Float[Array, "p p"]:
         """What the squares of the steps add to Q, at leading order in 1/d; nothing, at no cost, if the rate vanishes."""
         weight, nothing = model.gamma / (model.width * model.batch), jnp.zeros_like(state.Q)
         return jax.lax.cond(weight > 0, lambda: weight * variance(model, state), lambda: nothing)
 
-    def velocity(self, model: TeacherModel, t: Float[Array, ""], state: Overlaps) -> Overlaps:
+    def velocity(self, model: DirectionsModel, t: Float[Array, ""], state: Overlaps) -> Overlaps:
         """The right-hand side of equation (2.1)."""
         return decayed(model, state, self.drift(model, t, state))
 
-    def drift(self, model: TeacherModel, t: Float[Array, ""], state: Overlaps) -> Overlaps:
+    def drift(self, model: DirectionsModel, t: Float[Array, ""], state: Overlaps) -> Overlaps:
         """What learning does to the overlaps, before weights decay."""
         rate, terms = model.schedule(t), gradient_terms(model, state)
         Phi = rate * terms.PsiGF
@@ -93,7 +116,7 @@ class OverlapEquations(Equations[Overlaps]):
         return Overlaps(Phi - (shrink[:, None] + shrink) * state.Q, dM - shrink[:, None] * state.M, da)
 
 
-def decayed(model: TeacherModel, state: Overlaps, drift: Overlaps) -> Overlaps:
+def decayed(model: DirectionsModel, state: Overlaps, drift: Overlaps) -> Overlaps:
     """The drift with weight decay, which a projection to the sphere undoes for the first layer."""
     da = drift.a - model.omega_a * state.a if model.train_a else drift.a
     if model.spherical:
@@ -109,9 +132,9 @@ class HighDimensional(OverlapEquations):
     cites: ClassVar[tuple[str, ...]] = ("saad1995", "goldt2019", "veiga2022")
     variance_on: ClassVar[bool] = True
 
-    def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
+    def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
         """The limit needs the noise of one step to vanish (docs/theory/committee.md, section 4)."""
-        gamma, p, d = float(model.gamma), model.width, problem.dimension
+        gamma, p, d = float(model.effective_rate), model.width, problem.dimension
         if (gamma / p) ** 2 < d:
             return super().refuses(problem, model)
         return (
@@ -119,8 +142,14 @@ class HighDimensional(OverlapEquations):
             f"{d}, so no deterministic limit exists; lower the learning rate below {p * d**0.5:.3g}."
         )
 
-    def warns(self, problem: Problem, model: TeacherModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
+    def twin(self, model: DirectionsModel) -> tuple[Evolution[Any, Start, Any], DirectionsModel]:
+        """On structured inputs, and with momentum, equations for every eigenvalue."""
+        return _program(self, model, variance_on=True)
+
+    def warns(self, problem: Problem, model: DirectionsModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
         """Near the edge of stability terms of order 1/d decide, which is known by keeping them (docs/choose.md)."""
+        if isinstance(model, StructuredModel):  # where these are not worked out, but how large steps are is known
+            return (*super().warns(problem, model, seen), *large_eigenvalue(model))
         return (*super().warns(problem, model, seen), *_corrected(problem, model, seen))
 
 
@@ -130,12 +159,12 @@ class _WithNextOrder(HighDimensional):
     rtol: float = 1e-6
     atol: float = 1e-8
 
-    def growth(self, model: TeacherModel, state: Overlaps, terms: GradientTerms) -> Float[Array, "p p"]:
+    def growth(self, model: DirectionsModel, state: Overlaps, terms: GradientTerms) -> Float[Array, "p p"]:
         """With the order 1/d."""
         return mean_growth(model, state, terms.J)
 
 
-def compiling(model: TeacherModel) -> float:
+def compiling(model: DirectionsModel) -> float:
     """CPU seconds until a program of these equations is there, the one that looks at its warnings included."""
     match model.activation:
         case Erf() | Polynomial():
@@ -147,11 +176,11 @@ def compiling(model: TeacherModel) -> float:
 
 
 @quick_program
-def _next_order(model: TeacherModel, start: Start, times: Float[Array, " t"]) -> Observed:
+def _next_order(model: DirectionsModel, start: Start, times: Float[Array, " t"]) -> Observed:
     return _WithNextOrder().run(model, start, times, jax.random.key(0))
 
 
-def _corrected(problem: Problem, model: TeacherModel, seen: Mapping[str, Values]) -> Iterator[str]:
+def _corrected(problem: Problem, model: DirectionsModel, seen: Mapping[str, Values]) -> Iterator[str]:
     """Solve once more where the order 1/d could matter; on a sphere norms cannot run away."""
     times = problem.times
     if model.spherical or exposure(model, seen, times) <= np.log(APART):
@@ -160,6 +189,24 @@ def _corrected(problem: Problem, model: TeacherModel, seen: Mapping[str, Values]
     start = Start(first, None, jax.device_put(np.zeros(model.width)))
     found = _next_order(model, start, jax.device_put(times))
     yield from risk_apart(problem.dimension, seen["risk"][:, 0], np.asarray(found["risk"])[:, 0], times)
+
+
+def _still(model: DirectionsModel) -> DirectionsModel:
+    """Of a vanishing learning rate, which is the weight of the variance and nothing else."""
+    return eqx.tree_at(lambda m: m.gamma, model, jax.device_put(0.0))
+
+
+def _program(
+    one: OverlapEquations, model: DirectionsModel, *, variance_on: bool
+) -> tuple[Evolution[Any, Start, Any], DirectionsModel]:
+    """Whose program solves the equations: that of overlaps, of overlaps for every eigenvalue, or of velocities too."""
+    if not isinstance(model, StructuredModel):
+        return one, model
+    if model.momentum and float(model.theta) < A_RATE:
+        return MomentumEquations(one.rtol, one.atol, variance_on), model
+    # a rate is all that is left of momentum that forgets fast
+    rate = replace(model, gamma=model.effective_rate, momentum=False, nesterov=False)
+    return BlockEquations(one.rtol, one.atol), rate if variance_on else _still(rate)
 
 
 class GradientFlow(OverlapEquations):
@@ -172,6 +219,8 @@ class GradientFlow(OverlapEquations):
     cites: ClassVar[tuple[str, ...]] = ("robbins1951", "veiga2022")
     variance_on: ClassVar[bool] = False
 
-    def twin(self, model: TeacherModel) -> tuple[HighDimensional, TeacherModel]:
+    def twin(self, model: DirectionsModel) -> tuple[Evolution[Any, Start, Any], DirectionsModel]:
         """The full equations, in which the learning rate is the weight of the variance and nothing else."""
-        return HighDimensional(self.rtol, self.atol), eqx.tree_at(lambda m: m.gamma, model, jax.device_put(0.0))
+        if isinstance(model, StructuredModel):
+            return _program(self, model, variance_on=False)
+        return HighDimensional(self.rtol, self.atol), _still(model)

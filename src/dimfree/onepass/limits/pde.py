@@ -39,8 +39,9 @@ from dimfree.onepass.fields.teacher_forms import (
 )
 from dimfree.onepass.fields.trained import Trained
 from dimfree.onepass.limits.staircases import hypercube_cautions, hypercube_refusal
-from dimfree.onepass.model import HypercubeModel, OnePassModel, TeacherModel, TwoGaussiansModel
+from dimfree.onepass.model import HypercubeModel, StructuredModel, TeacherModel, TwoGaussiansModel
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.sections import GaussianStart
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
@@ -207,6 +208,8 @@ def _rule_refusal(model: OnePassModel) -> str | None:
 
 def _data_refusal(problem: OnePassProblem, model: OnePassModel) -> str | None:
     match model:
+        case StructuredModel():
+            return f"it is not derived for {problem.unusual}; use ode or chain."
         case TeacherModel():
             return _teacher_refusal(problem, model)
         case HypercubeModel():

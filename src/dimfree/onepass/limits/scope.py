@@ -1,6 +1,6 @@
 """What the limits of overlaps are not derived for, said in one place."""
 
-from dimfree.onepass.model import OnePassModel
+from dimfree.onepass.rule import OnePassModel
 
 
 def not_derived(model: OnePassModel) -> str | None:

@@ -42,7 +42,7 @@ _INFINITE = 1e32  # a dimension in which angles between random directions are ro
 _CUT_OFF = 1e-6  # largest term that the series of the dimensionless limit may leave out
 
 
-class WideNetwork(Equations[Particles]):
+class WideNetwork(Equations[TeacherModel, Particles]):
     """Adaptive integration of equation (5.2)."""
 
     self_term: bool = True
@@ -83,7 +83,7 @@ class WideNetwork(Equations[Particles]):
     def initial(self, model: TeacherModel, start: Start) -> Particles:
         """The measured particles."""
         measured = start.measured
-        return measured if isinstance(measured, Particles) else particles(measured, model.target.P)
+        return measured if isinstance(measured, Particles) else particles(start.overlaps, model.target.P)
 
     def size(self, state: Particles) -> Float[Array, ""]:
         """The largest overlap."""

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from dimfree.onepass.model import OnePassModel
+from dimfree.onepass.rule import OnePassModel
 
 
 class Samples(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from dimfree.description import Evolution, Observed, Times, Values
-from dimfree.onepass.model import OnePassModel, block_steps
+from dimfree.onepass.rule import OnePassModel, block_steps
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 

@@ -5,20 +5,23 @@ block overlap as G = (Xi Xiᵀ + S)/d with S Wishart of d - r degrees of freedom
 """
 
 from math import prod
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from dimfree.description import Cost, Observed
+from dimfree.description import Cost, Evolution, Observed
 from dimfree.gaussian.draws import chi_squares, lower_triangle, normals
 from dimfree.gaussian.overlaps import Overlaps, factor
-from dimfree.onepass.model import TeacherModel, block_steps
+from dimfree.onepass.model import DirectionsModel, StructuredModel
 from dimfree.onepass.observe import offset_seconds, overlap_risk, teacher_observables
 from dimfree.onepass.real.block import Progress, Samples, Scalars, run_block
+from dimfree.onepass.real.block_chain import BlockChain, own_law_pays
 from dimfree.onepass.real.blocked import COMPILING, AtBlock, BlockedSGD
+from dimfree.onepass.real.momentum import MomentumChain
+from dimfree.onepass.rule import block_steps
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
@@ -33,7 +36,7 @@ class OverlapNetwork(eqx.Module):
     norms: Float[Array, "r p"]
 
 
-class OverlapChain(BlockedSGD[TeacherModel, OverlapNetwork]):
+class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
     """SGD seen through its overlaps, exact in law at every dimension."""
 
     name: ClassVar[str] = "chain"
@@ -41,37 +44,52 @@ class OverlapChain(BlockedSGD[TeacherModel, OverlapNetwork]):
         "real one-pass SGD in overlap space, exact in law; a step costs the same at every dimension"
     )
     cites: ClassVar[tuple[str, ...]] = ("saad1995", "arnaboldi2023escaping")
-    models: ClassVar[type[TeacherModel]] = TeacherModel
+    models: ClassVar[type[DirectionsModel]] = DirectionsModel  # type: ignore[type-abstract]  # both of them
     needs: ClassVar[frozenset[str]] = frozenset({"pairs"})
 
-    def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
+    def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
         """Noise on the weights moves overlaps in a way that is not worked out."""
         if model.noisy:
             return "noise on the weights is not worked out in overlap space; leave out training.inverse_temperature, or use sgd."
+        if isinstance(model, StructuredModel) and not own_law_pays(model):
+            return (
+                f"{model.s.size} distinct eigenvalues in {problem.dimension} dimensions: the chain is SGD itself; use sgd, or a "
+                "covariance of a few levels."
+            )
         return None
 
-    def cost(self, problem: Problem, model: TeacherModel) -> Cost:
+    def twin(self, model: DirectionsModel) -> tuple[Evolution[Any, Start, Any], DirectionsModel]:
+        """On structured inputs, a chain for every eigenvalue."""
+        if not isinstance(model, StructuredModel):
+            return self, model
+        return MomentumChain() if model.momentum else BlockChain(), model
+
+    def cost(self, problem: Problem, model: DirectionsModel) -> Cost:
         """Per sample: p+k draws, the sample's share of a block's Gram matrix and of one Cholesky factor."""
         n, R, batch = model.width + model.units, problem.run.replicas, model.batch
         steps = problem.steps(problem.run.until)
         b = block_steps(batch) * batch
         per_sample = 6e-9 * (n + b) + 1e-9 * (n * b + n**3 / b) + 1e-7 + 3e-6 / R
+        if isinstance(model, StructuredModel):
+            per_sample *= model.s.size
         looks = len(problem.times) * R * offset_seconds(model)
         return Cost(COMPILING + steps * batch * R * per_sample + looks, steps, 8.0 * R * (3 * b * (b + n) + 4 * n * n))
 
-    def begin(self, model: TeacherModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[OverlapNetwork]:
+    def begin(
+        self, model: DirectionsModel, start: Start, replicas: int, key: Key[Array, ""]
+    ) -> AtBlock[OverlapNetwork]:
         """Every replica starts from the same overlaps."""
         overlaps, bias = jax.tree.map(lambda x: jnp.broadcast_to(x, (replicas, *x.shape)), (start.overlaps, start.bias))
         norms = jnp.diagonal(overlaps.Q, axis1=-2, axis2=-1)
         return AtBlock(OverlapNetwork(overlaps, bias, norms), jnp.zeros((), int), key)
 
-    def steps_per_block(self, model: TeacherModel) -> int:
+    def steps_per_block(self, model: DirectionsModel) -> int:
         """Several factorisations of Omega share one draw."""
         return _FACTORS * block_steps(model.batch)
 
     def through_block(
         self,
-        model: TeacherModel,
+        model: DirectionsModel,
         network: OverlapNetwork,
         block: Int[Array, ""],
         key: Key[Array, ""],
@@ -90,15 +108,15 @@ class OverlapChain(BlockedSGD[TeacherModel, OverlapNetwork]):
 
         return jax.lax.fori_loop(0, _FACTORS, one, network)
 
-    def look(self, model: TeacherModel, network: OverlapNetwork) -> tuple[Overlaps, Float[Array, "r p"]]:
+    def look(self, model: DirectionsModel, network: OverlapNetwork) -> tuple[Overlaps, Float[Array, "r p"]]:
         """The state itself."""
         return network.overlaps, network.bias
 
-    def risks(self, model: TeacherModel, network: OverlapNetwork) -> Float[Array, " r"]:
+    def risks(self, model: DirectionsModel, network: OverlapNetwork) -> Float[Array, " r"]:
         """From the overlaps."""
         return jax.vmap(lambda state, b: overlap_risk(model, state, b))(network.overlaps, network.bias)
 
-    def observe(self, model: TeacherModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
+    def observe(self, model: DirectionsModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
         """Overlaps and their risk."""
         return teacher_observables(model, *looks)
 
@@ -114,7 +132,7 @@ class _Draws(NamedTuple):
     noise: Float[Array, "..."]  # (b, r)
 
 
-def _draw(model: TeacherModel, b: int, replicas: int, key: Key[Array, ""]) -> _Draws:
+def _draw(model: DirectionsModel, b: int, replicas: int, key: Key[Array, ""]) -> _Draws:
     """Flat, for all factorisations of a block at once."""
     inside_key, below_key, diagonal_key, noise_key = jax.random.split(key, 4)
     rank, count = _rank(model), _FACTORS * replicas
@@ -128,7 +146,7 @@ def _draw(model: TeacherModel, b: int, replicas: int, key: Key[Array, ""]) -> _D
     )
 
 
-def _shaped(model: TeacherModel, draws: _Draws, number: Array, b: int, replicas: int) -> _Draws:
+def _shaped(model: DirectionsModel, draws: _Draws, number: Array, b: int, replicas: int) -> _Draws:
     """The draws of one factorisation, in shape and in float64."""
 
     def part(flat: Array, *shape: int) -> Array:
@@ -143,17 +161,17 @@ def _shaped(model: TeacherModel, draws: _Draws, number: Array, b: int, replicas:
     )
 
 
-def _outside_entries(model: TeacherModel, b: int) -> int:
+def _outside_entries(model: DirectionsModel, b: int) -> int:
     return b * (b - 1) // 2 if model.few_dimensions is None else b * (model.few_dimensions - _rank(model))
 
 
-def _rank(model: TeacherModel) -> int:
+def _rank(model: DirectionsModel) -> int:
     n = model.width + model.units
     return n if model.few_dimensions is None else min(n, model.few_dimensions)
 
 
 def _learned(
-    model: TeacherModel, network: OverlapNetwork, draws: _Draws, first_step: Array, active: Array
+    model: DirectionsModel, network: OverlapNetwork, draws: _Draws, first_step: Array, active: Array
 ) -> OverlapNetwork:
     """One factorisation of Omega, and the steps that it serves."""
     p, state = model.width, network.overlaps
@@ -167,7 +185,7 @@ def _learned(
     return OverlapNetwork(_updated(model, state, fields, gram, progress), progress.scalars.bias.T, network.norms)
 
 
-def _outside(model: TeacherModel, draws: _Draws) -> Float[Array, "r b b"]:
+def _outside(model: DirectionsModel, draws: _Draws) -> Float[Array, "r b b"]:
     """S of equation (1.4), the Gram matrix of what the inputs have outside the span of all weights."""
     b, replicas = draws.noise.shape
     few = model.few_dimensions is not None
@@ -176,7 +194,7 @@ def _outside(model: TeacherModel, draws: _Draws) -> Float[Array, "r b b"]:
     return T @ jnp.swapaxes(T, 1, 2)
 
 
-def _updated(model: TeacherModel, state: Overlaps, fields: Array, gram: Array, progress: Progress) -> Overlaps:
+def _updated(model: DirectionsModel, state: Overlaps, fields: Array, gram: Array, progress: Progress) -> Overlaps:
     """Equations (1.1) and (1.2) for the whole block: W = pi (W_0 + Cᵀ X)."""
     p, d = model.width, model.dimension
     C, u, G = (jnp.moveaxis(x, -1, 0) for x in (progress.coefficients, fields, gram))

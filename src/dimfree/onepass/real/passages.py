@@ -13,9 +13,9 @@ from jaxtyping import Array, Float, Int, Key
 
 from dimfree.description import Evolution
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.model import OnePassModel
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.blocked import AtBlock, BlockedSGD
+from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import Start, draw_start
 
 M = TypeVar("M", bound=OnePassModel)

@@ -1,21 +1,32 @@
 """One-pass SGD on weight vectors, whatever the law of the data: the real thing."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Int, Key, PyTree
 
-from dimfree.description import Cost, Observed
+from dimfree.description import Cost, Evolution, Observed
+from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.draws import normals
 from dimfree.gaussian.neuron_risk import risk_seconds
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.hypercube import hypercube_look, look_seconds
-from dimfree.onepass.model import HypercubeModel, OnePassModel, TeacherModel, TwoGaussiansModel
-from dimfree.onepass.observe import gaussians_risk, offset_seconds, overlap_risk, part_norms, teacher_observables
+from dimfree.onepass.law import level_of
+from dimfree.onepass.model import DirectionsModel, HypercubeModel, StructuredModel, TeacherModel, TwoGaussiansModel
+from dimfree.onepass.observe import (
+    MOST_BLOCKS,
+    gaussians_risk,
+    offset_seconds,
+    overlap_risk,
+    part_norms,
+    structured_observables,
+    teacher_observables,
+)
 from dimfree.onepass.real.block import Progress, Samples, Scalars, run_block
 from dimfree.onepass.real.blocked import COMPILING, AtBlock, BlockedSGD
+from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
@@ -40,12 +51,24 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
     def cost(self, problem: Problem, model: OnePassModel) -> Cost:
         """Per sample: d draws, products with all weights, a share of the Gram matrix; with noise, draws for every weight."""
         p, d, R, steps = model.width, problem.dimension, problem.run.replicas, problem.steps(problem.run.until)
-        n = p + (model.units if isinstance(model, TeacherModel) else 0)
+        n = p + (model.units if isinstance(model, DirectionsModel) else 0)
         per_sample = d * (9e-9 + 1e-10 * n) + 3e-8 * n + 1e-6 / R
         if model.noisy:
             per_sample += 6.5e-9 * p * d / model.batch  # noise is drawn once a step
         looks = len(problem.times) * R * _look_seconds(model)
         return Cost(COMPILING + steps * model.batch * R * per_sample + looks, steps, R * d * (8.0 * n + 200))
+
+    def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
+        """Vectors of structured inputs that would fill the memory."""
+        if isinstance(model, StructuredModel) and model.roots is None:
+            return (
+                f"vectors of dimension {problem.dimension} with a covariance do not fit; lower dimension, or use chain."
+            )
+        return None
+
+    def twin(self, model: OnePassModel) -> tuple[Evolution[Any, Start, Any], OnePassModel]:
+        """With momentum, vectors and their velocities."""
+        return (walker(model) if has_momentum(model) else self), model
 
     def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[Network]:
         """Every replica starts from the same network."""
@@ -66,6 +89,8 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
     def look(self, model: OnePassModel, network: Network) -> PyTree[Float[Array, "r ..."]]:
         """Overlaps measured on the vectors; on two Gaussians norms and risks; on the hypercube what test points see."""
         bias, a = network.scalars.bias.T, network.scalars.a.T
+        if isinstance(model, StructuredModel):
+            return level_overlaps(model, network), bias
         if isinstance(model, TeacherModel):
             return _overlaps(network), bias
         if isinstance(model, HypercubeModel):
@@ -78,6 +103,9 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
     def risks(self, model: OnePassModel, network: Network) -> Float[Array, " r"]:
         """Population risks, each from the state of one network."""
         bias, a = network.scalars.bias.T, network.scalars.a.T
+        if isinstance(model, StructuredModel):
+            fields = level_overlaps(model, network).fields(model.units)
+            return jax.vmap(lambda state, b: overlap_risk(model, state, b))(fields, bias)
         if isinstance(model, TeacherModel):
             return jax.vmap(lambda state, b: overlap_risk(model, state, b))(_overlaps(network), bias)
         if isinstance(model, HypercubeModel):
@@ -87,13 +115,29 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
 
     def observe(self, model: OnePassModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
         """The risk of a teacher's student is a function of its overlaps."""
+        if isinstance(model, StructuredModel):
+            return structured_observables(model, *looks)
         return teacher_observables(model, *looks) if isinstance(model, TeacherModel) else looks
+
+
+def has_momentum(model: OnePassModel) -> bool:
+    """Whether velocities are carried on."""
+    return isinstance(model, StructuredModel) and model.momentum
+
+
+def walker(model: OnePassModel) -> VectorSGD:
+    """Who walks: without momentum, or with it."""
+    if not has_momentum(model):
+        return VectorSGD()
+    from dimfree.onepass.real.momentum import MomentumSGD  # which is such a walker itself
+
+    return MomentumSGD()
 
 
 def _look_seconds(model: OnePassModel) -> float:
     """What a look at one network costs."""
     match model:
-        case TeacherModel():
+        case DirectionsModel():
             return offset_seconds(model)
         case HypercubeModel():
             return look_seconds(model)
@@ -104,6 +148,26 @@ def _look_seconds(model: OnePassModel) -> float:
 def _overlaps(network: Network) -> Overlaps:
     W, d = network.students, network.students.shape[-1]
     return Overlaps(W @ jnp.swapaxes(W, 1, 2) / d, W @ network.teachers.T / d, network.scalars.a.T)
+
+
+def level_overlaps(model: StructuredModel, network: Network) -> Blocks:
+    """Overlaps of students and teachers for every eigenvalue; all of them as one block where they are many."""
+    d, teachers, count = network.students.shape[-1], network.teachers, model.s.size
+    level = level_of(model.multiplicities, d)
+
+    def one(W: Float[Array, "p d"]) -> Float[Array, "b n n"]:
+        every = jnp.concatenate([W, teachers])
+        if count <= MOST_BLOCKS:
+            return jnp.stack([(every * (level == number)) @ every.T for number in range(count)])
+        # two nodes carry what is seen of many levels: Sigma, and the identity, which no preactivation sees
+        seen = (every * model.s[level]) @ every.T
+        return jnp.stack([seen, every @ every.T - seen])
+
+    Omega = jax.lax.map(one, network.students) / d
+    shown = (model.s, model.rho) if count <= MOST_BLOCKS else (jnp.array([1.0, 0.0]), jnp.zeros(2))
+    replicas = network.students.shape[0]
+    s, rho = (jnp.broadcast_to(x, (replicas, x.size)) for x in shown)
+    return Blocks(Omega, network.scalars.a.T, s, rho, jnp.zeros(replicas))
 
 
 def _learned_block(
@@ -130,7 +194,7 @@ def _learned(
 ) -> Network:
     """The network after the first `active` steps on these samples, before any noise."""
     p = model.width
-    fields, gram = _products(X, network)
+    fields, gram = products(X, network)
     samples = Samples(fields[:, :p], model.law.label(fields[:, p:], hidden), gram)
     progress = run_block(model, samples, network.scalars, first, active)
     students = _updated(network.students, progress, X) if model.train_w else network.students
@@ -186,7 +250,7 @@ def _kept(model: OnePassModel, students: Float[Array, "r p d"], scalars: Scalars
     return students * jnp.sqrt(scalars.norms.T * d / jnp.sum(students**2, axis=-1))[..., None]
 
 
-def _products(X: Float32[Array, "r b d"], network: Network) -> tuple[Float[Array, "b n r"], Float[Array, "b b r"]]:
+def products(X: Float32[Array, "r b d"], network: Network) -> tuple[Float[Array, "b n r"], Float[Array, "b b r"]]:
     """Preactivations in float64 and the Gram matrix, replica by replica: one replica's block stays in the cache."""
 
     def one(inputs: tuple[Array, Array]) -> tuple[Array, Array, Array]:

@@ -1,5 +1,6 @@
 """The sections of a one-pass problem: data, network, training rule, start."""
 
+from dimfree.onepass.sections.covariance import Covariance, Features, Isotropic, Levels, MatrixFile, Power, SpectrumFile
 from dimfree.onepass.sections.data import MultiIndex, Teacher, TwoGaussians
 from dimfree.onepass.sections.hypercube import Hypercube
 from dimfree.onepass.sections.network import TwoLayer
@@ -7,11 +8,18 @@ from dimfree.onepass.sections.start import GaussianStart, OverlapStart, SphereSt
 from dimfree.onepass.sections.training import OnePass
 
 __all__ = [
+    "Covariance",
+    "Features",
     "GaussianStart",
     "Hypercube",
+    "Isotropic",
+    "Levels",
+    "MatrixFile",
     "MultiIndex",
     "OnePass",
     "OverlapStart",
+    "Power",
+    "SpectrumFile",
     "SphereStart",
     "Teacher",
     "TwoGaussians",

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveInt, model_validator
 
+from dimfree.onepass.sections.covariance import AnyCovariance, Isotropic, spelled_covariance
 from dimfree.onepass.sections.hypercube import Hypercube
 from dimfree.onepass.sections.network import Scaling
 from dimfree.problem.activation import Activation
@@ -13,10 +14,19 @@ from dimfree.problem.section import Section
 Matrix = tuple[tuple[float, ...], ...]
 
 
-class Teacher(Section):
-    """Isotropic Gaussian inputs, labels from a teacher network of `units` hidden units, plus label noise.
+def _is_isotropic(covariance: object) -> bool:
+    return isinstance(covariance, Isotropic)
 
-    A single-index link is a teacher with one unit and the link as its activation.
+
+# Isotropic inputs go without saying: problems keep the text and the digest that they had before there were others.
+GivenCovariance = Annotated[AnyCovariance, Field(exclude_if=_is_isotropic)]
+
+
+class Teacher(Section):
+    """Gaussian inputs, labels from a teacher network of `units` hidden units, plus label noise.
+
+    A single-index link is a teacher with one unit and the link as its activation. Inputs are isotropic unless a `covariance` is
+    given; `overlap` is then that of the teacher's preactivations.
     """
 
     title: ClassVar[str] = "[data]"
@@ -27,6 +37,12 @@ class Teacher(Section):
     overlap: Literal["orthonormal"] | Matrix = "orthonormal"
     scaling: Scaling = "mean"
     noise: NonNegativeFloat = 1e-3
+    covariance: GivenCovariance = Isotropic()
+
+    @classmethod
+    def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """A file of rows is enough to mean their covariance."""
+        return spelled_covariance(values)
 
     @model_validator(mode="after")
     def _consistent(self) -> "Teacher":
@@ -40,7 +56,7 @@ class Teacher(Section):
 
 
 class MultiIndex(Section):
-    """Isotropic Gaussian inputs and a polynomial of a few orthonormal directions z_r = w*_r.x, in Hermite products.
+    """Gaussian inputs and a polynomial of a few orthonormal directions z_r = w*_r.x, in Hermite products.
 
     The label is sum_n coefficients[n] prod_r He_{terms[n][r]}(z_r) + noise. For example terms = [[1, 0], [1, 1]] with
     coefficients [1, 1] is z_1 + z_1 z_2. A name ("staircase-3", "parity-2") stands for the terms.
@@ -52,11 +68,13 @@ class MultiIndex(Section):
     terms: tuple[tuple[Annotated[int, Field(ge=0, le=20)], ...], ...] = ()
     coefficients: tuple[float, ...] = ()
     noise: NonNegativeFloat = 1e-3
+    covariance: GivenCovariance = Isotropic()
 
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Whoever gives terms need not say that the link is made of them."""
-        return {**values, "link": "terms"} if "terms" in values and "link" not in values else values
+        told = spelled_covariance(values)
+        return {**told, "link": "terms"} if "terms" in told and "link" not in told else told
 
     @model_validator(mode="after")
     def _consistent(self) -> "MultiIndex":

@@ -1,11 +1,15 @@
 """The training rule."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
 from dimfree.problem.schedule import Schedule
 from dimfree.problem.section import Section
+
+
+def _is_nothing(value: float | bool) -> bool:
+    return not value
 
 
 class OnePass(Section):
@@ -16,6 +20,9 @@ class OnePass(Section):
     `second_layer_decay` on the second layer. The second layer moves at second_layer_rate * learning_rate / dimension, so that
     both layers move on the same time scale. `inverse_temperature` adds Gaussian noise of variance
     2 * time / inverse_temperature to every trained parameter: offsets, second layer, and weights divided by sqrt(dimension).
+
+    With `momentum` (heavy ball, or Nesterov's rule, in the form of PyTorch) learning_rate is that of a fresh gradient, and time
+    counts the rate learning_rate / (1 - momentum) at which it moves weights in the end; decay goes through the velocity.
     """
 
     title: ClassVar[str] = "[training]"
@@ -29,3 +36,24 @@ class OnePass(Section):
     second_layer_decay: NonNegativeFloat | Literal["same"] = 0.0  # "same": that of the first layer
     spherical: bool = False
     inverse_temperature: PositiveFloat | None = None
+    momentum: Annotated[float, Field(exclude_if=_is_nothing)] = 0.0  # of problems without it nothing is said
+    nesterov: Annotated[bool, Field(exclude_if=_is_nothing)] = False
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "OnePass":
+        if not 0 <= self.momentum < 1:
+            raise ValueError("momentum must be at least 0 and below 1.")
+        with_momentum = {
+            "spherical = true": self.spherical,
+            "a schedule": self.schedule is not None,
+            "inverse_temperature": self.inverse_temperature is not None,
+        }
+        for name, given in with_momentum.items():
+            if self.momentum and given:
+                raise ValueError(f"momentum together with {name} is not derived; leave one of them out.")
+        return self
+
+    @property
+    def effective_rate(self) -> float:
+        """How far a sample moves the weights in the end."""
+        return self.learning_rate / (1 - self.momentum)

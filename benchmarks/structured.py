@@ -1,0 +1,77 @@
+"""Structured inputs and momentum beside isotropic inputs and plain SGD (docs/theory/structured.md)."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import dimfree as df
+from clock import Bar, cpu_seconds
+from dimfree.gaussian.blocks import Blocks
+from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.limits.blocks import BlockEquations
+from dimfree.onepass.limits.linear import critical_rate
+from dimfree.onepass.real.block_chain import BlockChain
+from dimfree.onepass.real.momentum import MomentumChain, MomentumSGD
+from dimfree.onepass.rule import OnePassModel
+from overlaps import per_step, problem
+
+BARS = {
+    "sgd_structured": Bar(True, 1.15),
+    "sgd_momentum": Bar(True, 1.3),
+    "chain_three_levels": Bar(True, 3.5),
+    "chain_levels_dimension": Bar(True, 1.1),
+    "chain_momentum": Bar(True, 2.5),
+    "rhs_three_levels": Bar(True, 1.3),
+    "rhs_nodes": Bar(True, 2.5),
+    "critical_rate_levels": Bar(True, 1.0),  # seconds, at 600 levels of a million dimensions
+}
+LEVELS = {"kind": "levels", "values": [3.0, 1.0, 0.2], "shares": [0.125, 0.375, 0.5]}
+REPLICAS = 16
+
+
+def right_hand_side(model: OnePassModel, state: Any, least: float) -> float:
+    """CPU seconds of the equations of overlaps, or of those for every block."""
+    one: Any = BlockEquations() if isinstance(state, Blocks) else df.HighDimensional()
+    velocity = eqx.filter_jit(lambda m, s: one.velocity(m, jnp.zeros(()), s))
+    return cpu_seconds(velocity, model, state, least=least)
+
+
+def blocks(count: int, n: int) -> Blocks:
+    """Overlaps of as many blocks, all alike, whose fields are those of one."""
+    A = np.random.default_rng(0).normal(size=(n, 2 * n)) / np.sqrt(2 * n)
+    Omega = np.broadcast_to(A @ A.T / count, (count, n, n))
+    a, s, rho = np.ones(n // 2), np.ones(count), np.full(count, 1 / count)
+    return Blocks(*jax.device_put((Omega.copy(), a, s, rho, 0.0)))
+
+
+def ratios(smoke: bool) -> dict[str, float]:
+    steps, least = (32, 0.01) if smoke else (640, 0.5)
+    plain = problem(width=2, units=2, dimension=1000)
+    leveled = plain.replace(**{"data.covariance": LEVELS})
+    moving = plain.replace(**{"training.momentum": 0.9, "training.learning_rate": 0.1})
+    sgd, chain = (
+        per_step(df.VectorSGD(), plain, steps, REPLICAS, least),
+        per_step(df.OverlapChain(), plain, steps, REPLICAS, least),
+    )
+    levels = per_step(BlockChain(), leveled, steps, REPLICAS, least)
+    both = leveled.replace(**{"training.momentum": 0.9, "training.learning_rate": 0.1})
+    wide = problem(width=4, units=4)
+    one = blocks(1, 8)
+    overlaps = Overlaps(one.Omega[0, :4, :4], one.Omega[0, :4, 4:], one.a)
+    isotropic = right_hand_side(df.model(wide), overlaps, least)
+    model = df.model(wide.replace(**{"data.covariance": LEVELS}))
+    counts = np.full(600, 1666.0)
+    return {
+        "sgd_structured": per_step(df.VectorSGD(), leveled, steps, REPLICAS, least) / sgd,
+        "sgd_momentum": per_step(MomentumSGD(), moving, steps, REPLICAS, least) / sgd,
+        "chain_three_levels": levels / chain,
+        "chain_levels_dimension": per_step(BlockChain(), leveled.replace(dimension=10**6), steps, REPLICAS, least)
+        / levels,
+        "chain_momentum": per_step(MomentumChain(), both, steps, REPLICAS, least) / levels,
+        "rhs_three_levels": right_hand_side(model, blocks(3, 8), least) / isotropic,
+        "rhs_nodes": right_hand_side(model, blocks(96, 8), least) / isotropic,
+        "critical_rate_levels": cpu_seconds(critical_rate, np.geomspace(1.0, 1e-6, 600), counts, least=least),
+    }

@@ -1,0 +1,74 @@
+"""The high-dimensional limit on structured inputs: one Gaussian average, then linear equations for every eigenvalue.
+
+docs/theory/structured.md, section 1.1. A block may be an eigenvalue or a node of a quadrature: the equations are the same.
+"""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from dimfree.description import Cost, Observed
+from dimfree.gaussian.blocks import Blocks
+from dimfree.gaussian.moments import gradient_terms
+from dimfree.gaussian.variance.ladder import variance
+from dimfree.onepass.limits.integration import Equations
+from dimfree.onepass.model import StructuredModel
+from dimfree.onepass.observe import structured_observables
+from dimfree.onepass.start import Start
+from dimfree.problem import Problem
+
+
+def still(state: Blocks) -> tuple[Float[Array, " b"], Float[Array, " b"], Float[Array, ""]]:
+    """What does not move: eigenvalues, their shares, and the error that they are known with."""
+    return jnp.zeros_like(state.s), jnp.zeros_like(state.rho), jnp.zeros_like(state.error)
+
+
+class BlockEquations(Equations[StructuredModel, Blocks]):
+    """Equation (1.1); at learning rate 0 it is gradient flow."""
+
+    name: ClassVar[str] = "ode"
+    summary: ClassVar[str] = "high-dimensional limit on structured inputs"
+    cites: ClassVar[tuple[str, ...]] = ("yoshida2019", "goldt2022", "collinswoodfin2023")
+    models: ClassVar[type[StructuredModel]] = StructuredModel
+
+    def cost(self, problem: Problem, model: StructuredModel) -> Cost:
+        """Told by the description whose program this is."""
+        raise NotImplementedError
+
+    def initial(self, model: StructuredModel, start: Start) -> Blocks:
+        """The measured overlaps."""
+        return start.blocks
+
+    def size(self, state: Blocks) -> Float[Array, ""]:
+        """The largest overlap."""
+        return jnp.max(jnp.abs(state.Omega))
+
+    def observe(self, model: StructuredModel, states: Blocks) -> Observed:
+        """Overlaps and their risk."""
+        return structured_observables(model, states)
+
+    def velocity(self, model: StructuredModel, t: Float[Array, ""], state: Blocks) -> Blocks:
+        """The right-hand side of equation (1.1), for all vectors at once; teachers do not move."""
+        p, k, rate = model.width, model.units, model.schedule(t)
+        fields = state.fields(k)
+        terms = gradient_terms(model, fields)
+        weight = model.gamma / (p * model.batch)
+        Psi = jax.lax.cond(weight > 0, lambda: weight * variance(model, fields), lambda: jnp.zeros_like(fields.Q))
+        # half of everything, for the rows of the students: its transpose is the other half
+        half = state.s[:, None, None] * jnp.einsum("in,bnm->bim", rate * terms.J, state.Omega)
+        half = half.at[:, :, :p].add((0.5 * state.s * state.rho)[:, None, None] * (rate**2 * Psi))
+        half = half - self.drag(model, state, half)[:, None] * state.Omega[:, :p]
+        rows = jnp.pad(half, ((0, 0), (0, k), (0, 0)))
+        flow = rows + jnp.swapaxes(rows, 1, 2)
+        da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.train_a else jnp.zeros_like(state.a)
+        return Blocks(flow, da, *still(state))
+
+    def drag(self, model: StructuredModel, state: Blocks, half: Float[Array, "b p n"]) -> Float[Array, " p"]:
+        """What shrinks every student: weight decay, or the projection that keeps Euclidean norms."""
+        p = model.width
+        if not model.spherical:
+            return jnp.broadcast_to(model.omega, (p,))
+        growth, norms = (jnp.diagonal(jnp.sum(x[:, :p, :p], axis=0)) for x in (half, state.Omega))
+        return growth / norms

@@ -1,0 +1,97 @@
+"""Rows beside Gaussian inputs of their covariance: how far they are from them, and up to which rate training is stable.
+
+docs/theory/structured.md, sections 1.6 and 3. Both limits of stability are those of a linear network of one unit.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from dimfree.onepass.limits.linear import critical_rate
+from dimfree.onepass.model import StructuredModel
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.spectrum import Spectrum
+from dimfree.problem import Problem
+
+_STRAY = 3.0  # norm variance over that of a Gaussian from which it is told
+_AFFORDABLE = 3e8  # multiplications of one look at all rows, up to which their limit of stability is computed
+
+Rows = Float[np.ndarray, "N d"]
+
+
+def norm_variance_ratio(found: Spectrum) -> float:
+    """Var |x|² over that of a Gaussian, 2 tr Sigma²/d²."""
+    assert found.pool is not None
+    squares = np.sum(found.pool.rows**2, axis=1)
+    return float(squares.var() * found.dimension**2 / (2 * found.values**2 @ found.multiplicities))
+
+
+def pool_critical_rate(rows: Rows) -> float:
+    """The same for rows drawn one by one: 1 over the largest eigenvalue of L^-1 T, in the eigenbasis of their covariance."""
+    moments = np.mean(rows**2, axis=0)
+    live = moments > 1e-12 * moments.max()
+    x, scale = rows[:, live], np.sqrt(np.add.outer(moments[live], moments[live]))
+    d = int(live.sum())
+
+    def symmetric(vector: Float[np.ndarray, " D"]) -> Float[np.ndarray, " D"]:
+        """L^-1/2 T L^-1/2: L D = S D + D S is a multiplication here, T D = mean (x.Dx) x xᵀ."""
+        D = vector.reshape(d, d) / scale
+        weights = np.einsum("ni,ni->n", x @ D, x) / len(x)
+        found: Float[np.ndarray, " D"] = ((x * weights[:, None]).T @ x / scale).ravel()
+        return found
+
+    operator = LinearOperator((d * d, d * d), matvec=symmetric, dtype=float)
+    if d == 1:
+        return float(1 / symmetric(np.ones(1))[0])
+    start = np.eye(d).ravel()  # the same answer in every process
+    return float(1 / eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False, tol=1e-12)[0])
+
+
+def says_of_rows(problem: Problem, model: StructuredModel) -> Iterator[str]:
+    """A warning where rows are far from Gaussian."""
+    assert isinstance(problem, OnePassProblem)
+    ratio = norm_variance_ratio(problem.spectrum)
+    if ratio > _STRAY:
+        pool, gaussian = critical_rates(problem)
+        limit = f" on these rows, {gaussian:.3g} on Gaussians" if pool is not None else " on Gaussians"
+        yield (
+            f"rows have a norm variance {ratio:.2g} times that of a Gaussian; a linear network is stable up to learning_rate "
+            f'{pool if pool is not None else gaussian:.2g}{limit}. Try scale = "common".'
+        )
+
+
+def said_of_inputs(problem: OnePassProblem, model: StructuredModel) -> Iterator[str]:
+    """What is known of a covariance, and of the rows that it is from, before anything runs."""
+    found, (pool, gaussian) = problem.spectrum, critical_rates(problem)
+    yield (
+        f"Inputs have {len(found.values)} distinct eigenvalues, trace {found.mean * found.dimension:.4g}, the largest "
+        f"{found.largest:.3g}, effective rank {found.effective_rank:.3g}; largest eigenvalue times step is "
+        f"{model.largest_step:.2g}, and a linear network is stable up to learning_rate {gaussian:.4g} on Gaussians."
+    )
+    if found.pool is None:
+        return
+    rows = found.pool.rows
+    limit = "" if pool is None else f", a linear network is stable up to learning_rate {pool:.4g} on them"
+    yield (
+        f"There are {len(rows)} rows: their norm variance is {norm_variance_ratio(found):.2g} times that of a Gaussian, the "
+        f"largest squared norm {np.sum(rows**2, axis=1).max():.2g}{limit}."
+    )
+    if found.pool.dropped:
+        yield f"{found.pool.dropped} constant columns are dropped (dimension {found.dimension})."
+
+
+def critical_rates(problem: OnePassProblem) -> tuple[float | None, float]:
+    """Of the rows, unless there are too many, and of Gaussian inputs."""
+    return _critical_rates(problem, problem.stamps)
+
+
+@lru_cache(maxsize=16)
+def _critical_rates(problem: OnePassProblem, stamps: tuple[tuple[int, int], ...]) -> tuple[float | None, float]:
+    found = problem.spectrum
+    gaussian = critical_rate(found.values, found.multiplicities, problem.training.batch)
+    if found.pool is None or found.pool.rows.size * found.dimension > _AFFORDABLE:
+        return None, gaussian
+    return pool_critical_rate(found.pool.rows), gaussian

@@ -1,0 +1,116 @@
+"""Real SGD with momentum: on vectors, and exact in law on overlaps (docs/theory/structured.md, section 4.2)."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from dimfree.onepass.model import StructuredModel
+from dimfree.onepass.real.block import Samples, Scalars
+from dimfree.onepass.real.block_chain import BlockChain, BlockNetwork, Parts, block_noise, drawn_parts
+from dimfree.onepass.real.blocked import AtBlock
+from dimfree.onepass.real.momentum_block import MovingProgress, MovingScalars, run_moving_block
+from dimfree.onepass.real.vectors import Network, VectorSGD, products
+from dimfree.onepass.rule import OnePassModel, block_steps
+from dimfree.onepass.start import Start
+
+
+class MovingNetwork(Network):
+    """A network, and how fast all of it moves."""
+
+    velocities: Float[Array, "r p d"]
+    moving: MovingScalars
+
+
+class MomentumSGD(VectorSGD):
+    """The program of `sgd` with momentum."""
+
+    def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[Network]:
+        """At rest."""
+        at = VectorSGD().begin(model, start, replicas, key)
+        network, still = at.network, jnp.zeros_like(at.network.scalars.a)
+        moving = MovingScalars(network.scalars, still, still)
+        velocities = jnp.zeros_like(network.students)
+        return AtBlock(
+            MovingNetwork(network.students, network.teachers, network.scalars, velocities, moving), at.block, key
+        )
+
+    def through_block(
+        self, model: OnePassModel, network: Network, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
+    ) -> Network:
+        """Matrix products for the whole block, small sequential updates, one rank-b update of weights and velocities."""
+        assert isinstance(model, StructuredModel)
+        assert isinstance(network, MovingNetwork)
+        p, (R, _, d) = model.width, network.students.shape
+        X, hidden = model.law.draw(key, R, self.steps_per_block(model) * model.batch, d)
+        both = Network(
+            jnp.concatenate([network.students, network.velocities], axis=1), network.teachers, network.scalars
+        )
+        fields, gram = products(X, both)
+        samples = Samples(fields[:, :p], model.law.label(fields[:, 2 * p :], hidden), gram)
+        progress = run_moving_block(model, samples, fields[:, p : 2 * p], network.moving, active)
+        T, W, V = progress.T, network.students, network.velocities
+        moved = [
+            T[row, 0] * W + T[row, 1] * V + (jnp.transpose(C, (2, 1, 0)) / jnp.sqrt(1.0 * d)).astype(X.dtype) @ X
+            for row, C in enumerate(progress.coefficients)
+        ]
+        return MovingNetwork(moved[0], network.teachers, progress.scalars.at, moved[1], progress.scalars)
+
+
+class MovingBlocks(BlockNetwork):
+    """Overlaps of students, their velocities and teachers; velocities of what neurons have beside their weights."""
+
+    moving_a: Float[Array, "r p"]
+    moving_bias: Float[Array, "r p"]
+
+
+class MomentumChain(BlockChain):
+    """The program of `chain` with momentum: the same chain on 2p + k vectors."""
+
+    def begin(self, model: StructuredModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[BlockNetwork]:
+        """At rest."""
+        at = super().begin(model, start, replicas, key)
+        network, still = at.network, jnp.zeros_like(at.network.a)
+        Omega = with_velocities(network.Omega, model.width)
+        return AtBlock(MovingBlocks(Omega, network.a, network.bias, network.norms, still, still), at.block, key)
+
+    def through_block(
+        self,
+        model: StructuredModel,
+        network: BlockNetwork,
+        block: Int[Array, ""],
+        key: Key[Array, ""],
+        active: Int[Array, ""],
+    ) -> BlockNetwork:
+        """Draw fields and Gram matrices from their exact law, run SGD on them, update the overlaps of every block."""
+        assert isinstance(network, MovingBlocks)
+        m, p, replicas = block_steps(model.batch) * model.batch, model.width, network.a.shape[0]
+        input_key, noise_key = jax.random.split(key)
+        parts = drawn_parts(model, network.Omega, m, input_key)
+        fields, gram = (jnp.moveaxis(jnp.sum(x, axis=1), 0, -1) for x in parts)
+        labels = model.law.label(fields[:, 2 * p :], block_noise(noise_key, m, replicas))
+        scalars = Scalars(network.a.T, network.bias.T, network.norms.T)
+        moving = MovingScalars(scalars, network.moving_a.T, network.moving_bias.T)
+        progress = run_moving_block(model, Samples(fields[:, :p], labels, gram), fields[:, p : 2 * p], moving, active)
+        after = progress.scalars
+        Omega = _updated(model, network.Omega, parts, progress)
+        return MovingBlocks(Omega, after.at.a.T, after.at.bias.T, network.norms, after.a.T, after.bias.T)
+
+
+def with_velocities(Omega: Float[Array, "*batch n n"], p: int) -> Float[Array, "*batch N N"]:
+    """Overlaps of students, velocities at rest, and teachers."""
+    n = Omega.shape[-1] + p
+    kept = jnp.array([*range(p), *range(2 * p, n)])
+    return jnp.zeros((*Omega.shape[:-2], n, n)).at[..., kept[:, None], kept].set(Omega)
+
+
+def _updated(
+    model: StructuredModel, Omega: Float[Array, "r b n n"], parts: Parts, progress: MovingProgress
+) -> Float[Array, "r b n n"]:
+    """(W, v, W*) goes to B (W, v, W*) + Cᵀ X: its overlaps for every eigenvalue."""
+    p, k, d = model.width, model.units, model.dimension
+    B = jax.scipy.linalg.block_diag(jnp.kron(progress.T, jnp.eye(p)), jnp.eye(k))
+    C = jnp.pad(jnp.concatenate([*progress.coefficients], axis=1), ((0, 0), (0, k), (0, 0)))
+    C_T = jnp.transpose(C, (2, 1, 0))[:, None]  # (r, 1, n, m)
+    linear = C_T @ parts.fields @ B.T / d
+    square = C_T @ parts.gram @ jnp.swapaxes(C_T, -1, -2) / d
+    return B @ Omega @ B.T + linear + jnp.swapaxes(linear, -1, -2) + square

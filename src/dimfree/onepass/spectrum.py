@@ -1,0 +1,257 @@
+"""A covariance in numbers: its distinct eigenvalues, the basis they belong to, and the rows it was measured on.
+
+docs/theory/structured.md, sections 0 and 3. Everything later happens in the eigenbasis, where coordinates are sorted by level.
+"""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from dimfree.errors import ProblemError
+from dimfree.onepass.sections.covariance import (
+    AnyCovariance,
+    Features,
+    Isotropic,
+    Levels,
+    MatrixFile,
+    Power,
+    SpectrumFile,
+)
+from dimfree.tables import BUNDLED, bundled, read_table
+
+OWN_LABELS = "target"  # the labels that a named data set has
+_EQUAL = 1e-9  # of the largest eigenvalue: closer ones are one level
+_NAMED = 8  # how many rows an error names
+
+Matrix = Float[np.ndarray, "_ _"]
+Vector = Float[np.ndarray, " _"]
+
+
+class Pool(NamedTuple):
+    """Rows of the user's own in the eigenbasis, centred, of mean square norm 1; labels, if they are what is learned."""
+
+    rows: Float[np.ndarray, "N d"]
+    labels: Float[np.ndarray, " N"] | None
+    dropped: int  # constant columns
+
+
+class Spectrum(NamedTuple):
+    """Levels in the order of the eigenbasis, and how to get there from the user's coordinates."""
+
+    values: Float[np.ndarray, " b"]  # s_b
+    multiplicities: Int[np.ndarray, " b"]  # d_b
+    basis: Float[np.ndarray, "d d"] | Int[np.ndarray, " d"] | None = None  # columns, or a permutation; None: the same
+    pool: Pool | None = None
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return int(self.multiplicities.sum())
+
+    @property
+    def weights(self) -> Float[np.ndarray, " b"]:
+        """rho_b = d_b/d."""
+        return self.multiplicities / self.dimension
+
+    @property
+    def mean(self) -> float:
+        """tau = tr Sigma/d."""
+        return float(self.values @ self.weights)
+
+    @property
+    def largest(self) -> float:
+        """s_max."""
+        return float(self.values.max())
+
+    @property
+    def effective_rank(self) -> float:
+        """(tr Sigma)²/tr Sigma²."""
+        return float((self.values @ self.multiplicities) ** 2 / (self.values**2 @ self.multiplicities))
+
+    @property
+    def coordinates(self) -> Float[np.ndarray, " d"]:
+        """The eigenvalue of every coordinate."""
+        return np.repeat(self.values, self.multiplicities)
+
+    def into_eigenbasis(self, vectors: Matrix) -> Matrix:
+        """Rows of vectors in the user's coordinates, in those of the eigenbasis."""
+        if self.basis is None:
+            return vectors
+        return vectors[:, self.basis] if self.basis.ndim == 1 else vectors @ self.basis
+
+    @property
+    def linear_teacher(self) -> tuple[Vector, float]:
+        """w* = Sigma^-1 phi of the labels, in the eigenbasis, and the variance that it leaves (section 3)."""
+        assert self.pool is not None
+        assert self.pool.labels is not None
+        rows, labels, s = self.pool.rows, self.pool.labels, self.coordinates
+        phi = self.dimension * rows.T @ labels / len(labels)
+        w = np.divide(phi, s, out=np.zeros_like(phi), where=s > _EQUAL * s.max())
+        return w, float(np.mean(labels**2) - w**2 @ s / self.dimension)
+
+
+def spectrum(covariance: AnyCovariance, dimension: int) -> Spectrum:
+    """That of a problem of this dimension."""
+    match covariance:
+        case Isotropic():
+            return Spectrum(np.ones(1), np.array([dimension]))
+        case Levels():
+            return _scaled(_levels(covariance, dimension), covariance.normalise)
+        case Power():
+            return _scaled(_sorted(np.arange(1.0, dimension + 1) ** -covariance.exponent), covariance.normalise)
+        case _:
+            found = _from_file(covariance, _stamp(covariance))
+            if found.dimension != dimension:
+                raise ProblemError(_another_size(covariance, found, dimension))
+            return found
+
+
+def dimension_of(covariance: AnyCovariance) -> int | None:
+    """What dimension a covariance has by itself; None if it goes with any."""
+    match covariance:
+        case Isotropic() | Power():
+            return None
+        case Levels():
+            return sum(covariance.multiplicities) or None
+        case _:
+            return _from_file(covariance, _stamp(covariance)).dimension
+
+
+def _levels(given: Levels, dimension: int) -> Spectrum:
+    if given.multiplicities:
+        if sum(given.multiplicities) != dimension:
+            raise ProblemError(
+                f"multiplicities add up to {sum(given.multiplicities)} and dimension is {dimension}; leave dimension out or "
+                f"give {dimension} directions."
+            )
+        return Spectrum(np.array(given.values), np.array(given.multiplicities))
+    directions = np.array(given.shares) * dimension
+    for share, number in zip(given.shares, directions, strict=True):
+        if abs(number - round(number)) > 1e-6 or round(number) < 1:
+            whole = next(
+                (m for m in range(1, 10_001) if all(abs(x * m - round(x * m)) < 1e-6 for x in given.shares)), 0
+            )
+            choose = f"choose a multiple of {whole}, or give multiplicities" if whole else "give multiplicities"
+            raise ProblemError(f"share {share:g} of dimension {dimension} is {number:g} directions; {choose}.")
+    return Spectrum(np.array(given.values), np.rint(directions).astype(int))
+
+
+def _sorted(values: Vector) -> Spectrum:
+    """Levels of one eigenvalue per coordinate, largest first."""
+    order = np.argsort(-values, kind="stable")
+    falling = values[order]
+    firsts = np.flatnonzero(np.concatenate([[True], -np.diff(falling) > _EQUAL * falling[0]]))
+    counts = np.diff(np.append(firsts, len(values)))
+    levels = np.add.reduceat(falling, firsts) / counts
+    return Spectrum(levels, counts, None if np.array_equal(order, np.arange(len(order))) else order)
+
+
+def _scaled(found: Spectrum, normalise: bool) -> Spectrum:
+    return found._replace(values=found.values / found.mean) if normalise else found
+
+
+def _stamp(covariance: SpectrumFile | MatrixFile | Features) -> tuple[tuple[int, int], ...]:
+    """When the files were last written: what was read before is not read again."""
+    files = [covariance.file, *([covariance.labels] if isinstance(covariance, Features) and covariance.labels else [])]
+    found = [file.stat() for file in files if file.exists()]
+    return tuple((one.st_mtime_ns, one.st_size) for one in found)
+
+
+@lru_cache(maxsize=8)
+def _from_file(covariance: SpectrumFile | MatrixFile | Features, stamp: tuple[tuple[int, int], ...]) -> Spectrum:
+    match covariance:
+        case SpectrumFile():
+            values = np.squeeze(read_table(covariance.file))
+            if values.ndim != 1:
+                raise ProblemError(
+                    f"{covariance.file.name} has shape {values.shape}; a spectrum is a list of eigenvalues."
+                )
+            _check_finite(covariance.file.name, values[:, None])
+            return _scaled(_sorted(_non_negative(values)), covariance.normalise)
+        case MatrixFile():
+            return _scaled(_of_matrix(covariance.file), covariance.normalise)
+        case _:
+            return _of_features(covariance)
+
+
+def _of_matrix(file: Path) -> Spectrum:
+    Sigma = read_table(file)
+    if Sigma.ndim != 2 or Sigma.shape[0] != Sigma.shape[1]:
+        raise ProblemError(f"{file.name} has shape {Sigma.shape}; a covariance is a square matrix.")
+    _check_finite(file.name, Sigma)
+    apart = float(np.abs(Sigma - Sigma.T).max())
+    if apart > 1e-9 * np.abs(Sigma).max():
+        raise ProblemError(f"{file.name} is not symmetric: entries differ by up to {apart:.2g}; give (S + S.T)/2.")
+    return _diagonalised(Sigma)
+
+
+def _diagonalised(Sigma: Matrix, pool: Pool | None = None) -> Spectrum:
+    values, vectors = np.linalg.eigh((Sigma + Sigma.T) / 2)
+    found = _sorted(_non_negative(values[::-1]))
+    return Spectrum(found.values, found.multiplicities, vectors[:, ::-1], pool)
+
+
+def _non_negative(values: Vector) -> Vector:
+    smallest, largest = float(values.min()), float(values.max())
+    if smallest < -1e-8 * max(largest, 0.0) or not largest > 0:
+        raise ProblemError(
+            f"covariance has a negative eigenvalue {smallest:.1g} (largest {largest:.2g}); give a positive semi-definite matrix."
+            if smallest < 0
+            else "all eigenvalues of the covariance are 0, so that inputs vanish; give a positive one."
+        )
+    return np.maximum(values, 0.0)
+
+
+def _of_features(given: Features) -> Spectrum:
+    """Sigma = d mean(x xᵀ) of centred rows with mean |x|² = 1 (section 3)."""
+    name = given.file.name
+    X, y = bundled(str(given.file)) if str(given.file) in BUNDLED else (read_table(given.file), None)
+    if X.ndim != 2 or len(X) < 2:
+        raise ProblemError(f"{name} has shape {X.shape}; features are a table with at least two rows.")
+    _check_finite(name, X)
+    x = X - X.mean(axis=0)
+    spread = x.std(axis=0)
+    varies = spread > 1e-12 * spread.max()
+    if not varies.any():
+        raise ProblemError(f"all rows of {name} are the same; give features that vary.")
+    x = x[:, varies] / (spread[varies] if given.scale == "each" else 1.0)
+    x /= np.sqrt(np.mean(np.sum(x**2, axis=1)))
+    found = _diagonalised(x.shape[1] * x.T @ x / len(x))
+    labels = None if given.labels is None else _labels(given, y, len(x))
+    return found._replace(pool=Pool(x @ np.asarray(found.basis), labels, int(np.sum(~varies))))
+
+
+def _labels(given: Features, own: Vector | None, count: int) -> Vector:
+    """Centred, of variance 1; of digits the label is whether they are even."""
+    assert given.labels is not None
+    if str(given.labels) == OWN_LABELS:
+        if own is None:
+            raise ProblemError(f"{given.file.name} has no labels of its own; name a file of labels.")
+        y = np.where(own % 2 == 0, 1.0, -1.0) if str(given.file) == "digits" else own
+    else:
+        y = np.squeeze(read_table(given.labels))
+    if y.shape != (count,):
+        raise ProblemError(f"there are {count} rows and labels of shape {y.shape}; give one label per row.")
+    _check_finite(given.labels.name, y[:, None])
+    if np.ptp(y) == 0:
+        raise ProblemError(f"all labels are {y[0]:g}; there is nothing to learn from labels of one class.")
+    return (y - y.mean()) / y.std()
+
+
+def _check_finite(name: str, values: Matrix) -> None:
+    lost = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if lost.size:
+        named = ", ".join(map(str, lost[:_NAMED])) + (", ..." if lost.size > _NAMED else "")
+        what = "NaN" if np.isnan(values[lost]).any() else "numbers that are not finite"
+        raise ProblemError(f"{name} contains {what} in rows {named}; remove or replace them.")
+
+
+def _another_size(covariance: SpectrumFile | MatrixFile | Features, found: Spectrum, dimension: int) -> str:
+    has = {"spectrum": "entries", "matrix": "rows and columns", "features": "columns that vary"}[covariance.kind]
+    return (
+        f"{covariance.file.name} has {found.dimension} {has} and dimension is {dimension}; leave dimension out or give "
+        f"{dimension}."
+    )

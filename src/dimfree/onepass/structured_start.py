@@ -1,0 +1,122 @@
+"""Starts on structured inputs: weight vectors in the eigenbasis, or at any dimension their overlaps eigenvalue by eigenvalue.
+
+docs/theory/structured.md: students are as on isotropic inputs; teachers have the overlaps of the problem as preactivations.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from dimfree.compiled import brief_program
+from dimfree.errors import ProblemError
+from dimfree.gaussian.blocks import Blocks
+from dimfree.gaussian.draws import wishart
+from dimfree.gaussian.overlaps import factor
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.quadrature import reduced
+from dimfree.onepass.sections import GaussianStart, SphereStart
+from dimfree.onepass.spectrum import Spectrum
+
+_LOST = 1e-12  # of a teacher's variance: what is less is none
+
+
+def drawn_weights(
+    problem: OnePassProblem, start: GaussianStart | SphereStart, key: Key[Array, ""]
+) -> Float[Array, "n d"]:
+    """Students, then teachers, in the eigenbasis."""
+    p, k, found = problem.network.width, problem.data.units, problem.spectrum
+    s, P, scale = jax.device_put((found.coordinates, problem.teacher_overlap, start.scale))
+    weights, seen = _vectors(key, s, P, scale, (p, k), isinstance(start, SphereStart))
+    if problem.learns_labels:
+        return jnp.concatenate([weights[:p], jnp.asarray(found.linear_teacher[0])[None]])
+    _check_rank(k, seen)
+    return weights
+
+
+def drawn_blocks(
+    problem: OnePassProblem, start: GaussianStart | SphereStart, a: Float[Array, " p"], key: Key[Array, ""]
+) -> Blocks:
+    """The overlaps of such vectors from their exact law: one Wishart matrix per eigenvalue."""
+    p, k, found = problem.network.width, problem.data.units, problem.spectrum
+    s, P, scale = jax.device_put((found.values, problem.teacher_overlap, start.scale))
+    counts = tuple(int(count) for count in found.multiplicities)
+    Omega, seen = _overlaps(key, s, P, scale, (p, k), counts, isinstance(start, SphereStart))
+    _check_rank(k, seen)
+    return _with_levels(Omega, a, found)
+
+
+@brief_program
+def _vectors(
+    key: Key[Array, ""],
+    s: Float[Array, " d"],
+    P: Float[Array, "k k"],
+    scale: Float[Array, ""],
+    sizes: tuple[int, int],
+    sphere: bool,
+) -> tuple[Float[Array, "n d"], Float[Array, ""]]:
+    (p, k), d = sizes, s.size
+    student_key, teacher_key = jax.random.split(key)
+    W = scale * jax.random.normal(student_key, (p, d))
+    if sphere:
+        W = scale * W * jnp.sqrt(d / jnp.sum(W**2, axis=1, keepdims=True))
+    free = jax.random.normal(teacher_key, (k, d))
+    T, seen = _seen_as(P, (free * s) @ free.T / d)
+    return jnp.concatenate([W, T @ free]), seen
+
+
+@brief_program
+def _overlaps(
+    key: Key[Array, ""],
+    s: Float[Array, " b"],
+    P: Float[Array, "k k"],
+    scale: Float[Array, ""],
+    sizes: tuple[int, int],
+    counts: tuple[int, ...],
+    sphere: bool,
+) -> tuple[Float[Array, "b n n"], Float[Array, ""]]:
+    p, n = sizes[0], sum(sizes)
+    keys = jax.random.split(key, len(counts))
+    Omega = jnp.stack([wishart(keys[b], n, count) for b, count in enumerate(counts)]) / sum(counts)
+    stretch = jnp.full(p, scale)
+    if sphere:
+        stretch = stretch / jnp.sqrt(jnp.diagonal(jnp.sum(Omega, axis=0))[:p])
+    T, seen = _seen_as(P, jnp.einsum("b,bij->ij", s, Omega)[p:, p:])
+    both = jax.scipy.linalg.block_diag(jnp.diag(stretch), T)
+    return both @ Omega @ both.T, seen
+
+
+def _seen_as(P: Float[Array, "k k"], K: Float[Array, "k k"]) -> tuple[Float[Array, "k k"], Float[Array, ""]]:
+    """The map of teachers with the field overlaps K to teachers with those of the problem; how much of each is its own."""
+    L = factor(K, K.shape[0])
+    own = jnp.min(jnp.diagonal(L) ** 2 / jnp.diagonal(K))
+    return factor(P, K.shape[0]) @ jnp.linalg.inv(jnp.where(own > _LOST, L, jnp.eye(K.shape[0]))), own
+
+
+def _check_rank(units: int, seen: Float[Array, ""]) -> None:
+    if not float(seen) > _LOST:
+        raise ProblemError(
+            f"{units} independent teacher directions do not fit into the directions in which the inputs vary; "
+            "lower data.units, or give a covariance of higher rank."
+        )
+
+
+def measured_blocks(problem: OnePassProblem, weights: Float[Array, "n d"], a: Float[Array, " p"]) -> Blocks:
+    """Overlaps of weights in the eigenbasis, level by level."""
+    found, W = problem.spectrum, np.asarray(weights)
+    firsts = np.concatenate([[0], np.cumsum(found.multiplicities)[:-1]])
+    Omega = np.stack([np.add.reduceat(W * row, firsts, axis=1) for row in W], axis=-1) / found.dimension
+    return _with_levels(jax.device_put(np.moveaxis(Omega, 1, 0)), a, found)
+
+
+def _with_levels(Omega: Float[Array, "b n n"], a: Float[Array, " p"], found: Spectrum) -> Blocks:
+    return Blocks(Omega, a, jax.device_put(found.values), jax.device_put(found.weights), jax.device_put(0.0))
+
+
+def reduced_blocks(problem: OnePassProblem, weights: Float[Array, "n d"], a: Float[Array, " p"]) -> Blocks:
+    """Nodes instead of very many eigenvalues (sections 1.2 and 2)."""
+    found = problem.spectrum
+    V = np.asarray(weights) / np.sqrt(found.dimension)
+    density = np.full(found.dimension, 1 / found.dimension)
+    s, rho, Omega, error = reduced(found.coordinates, density, V, problem.run.until)
+    return Blocks(*jax.device_put((Omega, a, s, rho, error)))

@@ -1,0 +1,51 @@
+"""Tables of numbers that users bring: .npy and .csv files, and the data sets that scikit-learn has with it by name."""
+
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from dimfree.errors import ProblemError
+
+BUNDLED = {  # name -> scikit-learn's loader
+    "digits": "load_digits",
+    "breast-cancer": "load_breast_cancer",
+    "diabetes": "load_diabetes",
+    "iris": "load_iris",
+    "wine": "load_wine",
+}
+
+Table = Float[np.ndarray, "..."]
+
+
+def bundled(name: str) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, " n"]]:
+    """Features and targets of a data set that comes with scikit-learn."""
+    from sklearn import datasets
+
+    X, y = getattr(datasets, BUNDLED[name])(return_X_y=True)
+    return np.asarray(X, dtype=float), np.asarray(y, dtype=float)
+
+
+def read_table(file: Path) -> Table:
+    """A .npy file, or text with numbers between commas; a line of names above them is left out."""
+    try:
+        found = _text(file) if file.suffix != ".npy" else np.asarray(np.load(file, allow_pickle=False), dtype=float)
+    except (OSError, ValueError, EOFError, TypeError) as failure:
+        raise ProblemError(
+            f"the file {str(file)!r} is no table of numbers in .npy or .csv format ({failure})."
+        ) from None
+    if not found.size:
+        raise ProblemError(f"the file {str(file)!r} is empty; give at least two samples.")
+    return found
+
+
+def _text(file: Path) -> Table:
+    import pandas
+
+    try:
+        found = pandas.read_csv(file, header=None, comment="#")
+    except pandas.errors.EmptyDataError:
+        return np.zeros(0)
+    if found.dtypes.map(lambda kind: kind.kind not in "fiub").any():
+        found = pandas.read_csv(file, comment="#")
+    return found.to_numpy(dtype=float)

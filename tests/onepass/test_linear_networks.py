@@ -1,0 +1,92 @@
+"""The exact mean of linear networks: against plain SGD on vectors, its limit, and its end."""
+
+import jax
+import numpy as np
+import pytest
+
+import dimfree as df
+from dimfree.description import Ask
+from dimfree.onepass.limits.linear import (
+    LinearNetwork,
+    LinearRule,
+    critical_rate,
+    exact_risks,
+    momentum_risks,
+    ode_risks,
+)
+from dimfree.onepass.model import model
+from dimfree.onepass.start import draw_start
+from dimfree.setting import why_not
+
+LEVELS = {"kind": "levels", "values": [3.0, 1.0, 0.2], "multiplicities": [2, 6, 12]}
+
+
+def problem(**changes):
+    data = {"kind": "teacher", "units": 2, "activation": "linear", "noise": 0.2, "covariance": LEVELS}
+    network = {"width": 2, "activation": "linear", "second_layer_start": [1.0, 1.5]}
+    base = df.Problem(dimension=20, data=data, network=network, training={"learning_rate": 0.4})
+    return base.replace(**changes) if changes else base
+
+
+def plain_sgd(one, start, steps, runs, seed=0):
+    """Risks of many runs after so many steps, as in a textbook."""
+    rng, p, d = np.random.default_rng(seed), one.network.width, one.dimension
+    s, training = one.spectrum.coordinates, one.training
+    a, teacher = np.asarray(start.blocks.a), np.asarray(start.weights[p:]).mean(axis=0)
+    W = np.broadcast_to(np.asarray(start.weights[:p]), (runs, p, d)).copy()
+    v, m = np.zeros_like(W), training.batch
+    for _ in range(steps):
+        x = rng.normal(size=(runs, m, d)) * np.sqrt(s / d)
+        y = x @ teacher + np.sqrt(one.data.noise) * rng.normal(size=(runs, m))
+        error = y - np.einsum("rmd,rpd,p->rm", x, W, a) / p
+        v = training.momentum * v + training.learning_rate / (p * m) * np.einsum("p,rm,rmd->rpd", a, error, x)
+        W = W + v
+    delta = teacher - np.einsum("rpd,p->rd", W, a) / p
+    return delta**2 @ s / d / 2
+
+
+@pytest.mark.parametrize("changes", [{"training.batch": 3}, {"training.momentum": 0.6, "training.learning_rate": 0.2}])
+def test_the_mean_is_that_of_sgd(changes):
+    one, steps = problem(**changes), 30
+    m, start = model(one), draw_start(one, jax.random.key(1), vectors=True)
+    times = np.array([0.0, steps * one.time_step])
+    (piece,) = LinearNetwork().account(m, start, Ask(times, 1, jax.random.key(0)))
+    told = piece.observables["risk"][:, 0]
+    assert told[0] == pytest.approx(plain_sgd(one, start, 0, 1)[0], rel=1e-12)
+    risks = plain_sgd(one, start, steps, 4000)
+    assert abs(risks.mean() - told[1]) < 4 * risks.std() / np.sqrt(4000)
+
+
+def test_at_large_dimension_it_is_the_limit_and_momentum_of_nothing_is_none():
+    s, D = np.array([2.0, 0.5]), np.array([0.3, 0.8])
+    rule = LinearRule(s, np.array([1e6, 2e6]), 0.7, 0.1, 1)
+    times = np.array([0.0, 0.3, 1.0, 4.0])
+    steps = np.rint(times * 3e6 / 0.7)
+    np.testing.assert_allclose(exact_risks(rule, D, steps), ode_risks(rule, D, times), rtol=2e-6)
+    small = rule._replace(counts=np.array([10.0, 20.0]))
+    np.testing.assert_allclose(
+        momentum_risks(small, 0.0, D, np.array([0, 7, 90])), exact_risks(small, D, np.array([0, 7, 90])), rtol=1e-11
+    )
+
+
+def test_beyond_the_limit_of_stability_the_mean_grows():
+    s, counts, D = np.array([2.0, 0.5]), np.array([10.0, 20.0]), np.array([0.3, 0.8])
+    limit = critical_rate(s, counts)
+    below, above = (LinearRule(s, counts, factor * limit, 0.0, 1) for factor in (0.98, 1.02))
+    late = np.array([20_000, 40_000])
+    assert np.diff(exact_risks(below, D, late)) < 0 < np.diff(exact_risks(above, D, late))
+    one = problem(**{"training.learning_rate": 20.0})
+    assert "the mean risk grows without end" in LinearNetwork().warns(one, model(one), {})[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"network.activation": "erf"}, "it is exact for linear networks"),
+        ({"network.second_layer": "trained"}, "where the first layer alone learns"),
+        ({"training.weight_decay": 0.1}, "it is exact for plain SGD"),
+        ({"training.momentum": 0.5, "training.nesterov": True}, "worked out for a heavy ball"),
+    ],
+)
+def test_what_is_not_linear_is_refused(changes, sentence):
+    assert sentence in why_not(LinearNetwork(), problem(**changes))
