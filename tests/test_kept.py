@@ -57,6 +57,21 @@ def files(folder: Path) -> list[Path]:
     return sorted((folder / "dimfree" / "xla").glob("*.program"))
 
 
+SIMULATE = """
+import dimfree as df
+problem = df.Problem(dimension=40, network=df.TwoLayer(width=2), run=df.Run(until=0.2, replicas=2, points=3))
+print(df.simulate(problem)["risk"].values.tobytes().hex())
+"""
+AT_THE_COMMAND_LINE = "from dimfree.cli.shell import prepare; prepare()" + SIMULATE
+
+
+@pytest.mark.slow
+def test_programs_of_jax_s_own_cache_are_not_kept_again(tmp_path):
+    """The command line uses that cache; what Python then loaded from it and wrote again could not be run by the next process."""
+    bits = told(AT_THE_COMMAND_LINE, tmp_path)
+    assert [told(SIMULATE, tmp_path) for _ in range(2)] == [bits, bits]
+
+
 @pytest.mark.slow
 def test_a_second_process_traces_nothing_and_gives_the_same_bits_and_damage_is_mended(tmp_path):
     first, second = solved(tmp_path), solved(tmp_path)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import update_wrapper, wraps
-from math import inf, prod
+from math import prod
 from pathlib import Path
 from types import ModuleType
 from typing import Generic, ParamSpec, TypeVar, cast
@@ -168,13 +168,18 @@ def keep_programs() -> None:
 
 @contextmanager
 def _not_kept_by_jax() -> Iterator[None]:
-    """What is kept here need not be kept a second time."""
-    usual = jax.config.jax_persistent_cache_min_compile_time_secs  # type: ignore[attr-defined]
-    jax.config.update(_WORTH, inf)  # type: ignore[no-untyped-call]
+    """What is kept here is not kept twice, and does not come from jax's cache: what was loaded cannot be written again."""
+    usual = jax.config.jax_enable_compilation_cache  # type: ignore[attr-defined]
+    _let_jax_keep(False)
     try:
         yield
     finally:
-        jax.config.update(_WORTH, usual)  # type: ignore[no-untyped-call]
+        _let_jax_keep(usual)
+
+
+def _let_jax_keep(wanted: bool) -> None:
+    jax.config.update("jax_enable_compilation_cache", wanted)  # type: ignore[no-untyped-call]
+    compilation_cache.reset_cache()  # jax decides once whether it has one
 
 
 @contextmanager

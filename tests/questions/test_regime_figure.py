@@ -6,14 +6,16 @@ from hypothesis import strategies as st
 
 from dimfree.errors import ProblemError
 from dimfree.onepass.sections import OnePass, TwoLayer
-from dimfree.problem import Problem
+from dimfree.problem import Problem, Run
 from dimfree.questions.regimes.answer import regime
 from dimfree.questions.regimes.figure import _REGIONS, exponents
 from dimfree.questions.regimes.formulas import classify, classify_exponents
 
 
 def problem(d: int, p: int, gamma: float) -> Problem:
-    return Problem(dimension=d, network=TwoLayer(width=p), training=OnePass(learning_rate=gamma))
+    one_step = gamma / (p * d)
+    run = Run(until=max(1.0, one_step))
+    return Problem(dimension=d, network=TwoLayer(width=p), training=OnePass(learning_rate=gamma), run=run)
 
 
 @given(st.integers(2, 10**6), st.integers(1, 10**5), st.floats(1e-6, 1e6))

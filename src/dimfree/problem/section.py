@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -43,12 +43,17 @@ class Section(BaseModel):
 
 def _check_number(name: str, value: Any, annotation: Any) -> None:
     """Where a number is meant, `true` and "300" are none."""
-    kinds = {annotation, *get_args(annotation)}
+    kinds = {_bare(kind) for kind in (annotation, *get_args(annotation))}
     words = {str, Path} & kinds or any(get_origin(kind) is Literal for kind in kinds)
     if kinds & {int, float} and (
         (isinstance(value, bool) and bool not in kinds) or (isinstance(value, str) and not words)
     ):
         raise ValueError(f"{name} = {value!r} is not a number; write it without quotes, as in {name} = 3.")
+
+
+def _bare(kind: Any) -> Any:
+    """A type without what is asked of its values."""
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
 def _sentence(section: type[Section], failure: ValidationError) -> str:
