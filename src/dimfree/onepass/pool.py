@@ -8,7 +8,6 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from dimfree.onepass.limits.linear import critical_rate
 from dimfree.onepass.model import StructuredModel
@@ -31,6 +30,8 @@ def norm_variance_ratio(found: Spectrum) -> float:
 
 def pool_critical_rate(rows: Rows) -> float:
     """The same for rows drawn one by one: 1 over the largest eigenvalue of L^-1 T, in the eigenbasis of their covariance."""
+    from scipy.sparse import linalg  # slow to import, and few ask for it
+
     moments = np.mean(rows**2, axis=0)
     live = moments > 1e-12 * moments.max()
     x, scale = rows[:, live], np.sqrt(np.add.outer(moments[live], moments[live]))
@@ -43,11 +44,11 @@ def pool_critical_rate(rows: Rows) -> float:
         found: Float[np.ndarray, " D"] = ((x * weights[:, None]).T @ x / scale).ravel()
         return found
 
-    operator = LinearOperator((d * d, d * d), matvec=symmetric, dtype=float)
+    operator = linalg.LinearOperator((d * d, d * d), matvec=symmetric, dtype=float)
     if d == 1:
         return float(1 / symmetric(np.ones(1))[0])
     start = np.eye(d).ravel()  # the same answer in every process
-    return float(1 / eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False, tol=1e-12)[0])
+    return float(1 / linalg.eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False, tol=1e-12)[0])
 
 
 def says_of_rows(problem: Problem, model: StructuredModel) -> Iterator[str]:

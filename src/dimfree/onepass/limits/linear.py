@@ -9,7 +9,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Num
-from scipy.optimize import brentq
 
 from dimfree.description import Ask, Cost, Description, Piece, Values
 from dimfree.functions.activation import Polynomial
@@ -77,6 +76,8 @@ def stationary_risk(rule: LinearRule) -> float:
 
 def critical_rate(s: Vector, counts: Num[np.ndarray, " b"], batch: int = 1) -> float:
     """The rate at which chi = 1: above it the mean risk of a linear network grows without end."""
+    from scipy.optimize import brentq  # slow to import, and few ask for a limit of stability
+
     rule = LinearRule(s, counts, 0.0, 0.0, batch)
     steepest = 2 * float(counts.sum()) / ((1 + 1 / batch) * float(s.max()))
     return float(brentq(lambda gamma: _chi(rule, gamma) - 1, 0.0, steepest * (1 - 1e-12), xtol=1e-14, rtol=1e-13))
