@@ -50,6 +50,19 @@ HYPERCUBE = df.Problem(
     training=df.OnePass(learning_rate=30.0, batch=10),
     run=df.Run(until=2.0, replicas=6, points=5, spacing="linear"),
 )
+ROWS = df.Problem(
+    data=df.Teacher(
+        units=1,
+        activation="linear",
+        noise=0.01,
+        covariance=df.Covariance.features(
+            np.random.default_rng(0).normal(size=(2000, 60)) * np.repeat([1.5, 1.0, 0.5], 20)
+        ),
+    ),
+    network=df.TwoLayer(width=2, activation="linear"),
+    training=df.OnePass(learning_rate=0.2),
+    run=df.Run(until=2.0, replicas=6, points=6),
+)
 COVARIATES = df.Problem(
     data=df.Covariates(),
     training=df.MultiPass(weight_decay=0.03),
@@ -78,11 +91,13 @@ PROBLEMS = {
             "run.until": 0.5,
         }
     ),
+    "momentum": TEACHER.replace(**{"training.momentum": 0.6, "training.learning_rate": 0.4}),
     "offsets": TEACHER.replace(**{"network.trained": ["first-layer", "bias"], "network.bias_start": 0.2}),
     "gaussians": GAUSSIANS,
     "gaussians-noisy": GAUSSIANS.replace(**{"training.inverse_temperature": 30.0, "training.weight_decay": 0.1}),
     "points": POINTS,
     "hypercube": HYPERCUBE,
+    "rows": ROWS,
     "clusters": CLUSTERS,
     "covariates": COVARIATES,
     "margins": COVARIATES.replace(**{"training.weight_decay": 0.0, "training.loss": "hinge"}),
@@ -90,7 +105,7 @@ PROBLEMS = {
 }
 CASES = [(case, one.name) for case, problem in PROBLEMS.items() for one in candidates(problem)]
 # one of every kind of data; the others are variants
-PLAIN = ("teacher", "gaussians", "points", "hypercube", "clusters", "covariates", "margins")
+PLAIN = ("teacher", "gaussians", "points", "hypercube", "rows", "clusters", "covariates", "margins")
 GATES = [(case, name) for case, name in CASES if case in PLAIN]
 
 # How far the mean risk may be from real SGD at the last time, in per cent. Gradient flow drops the variance of the steps; the
@@ -107,6 +122,7 @@ AGREES_WITHIN = {
         "diffusion": 5.0,
     },
     "gaussians": {"sgd": 5.0, "pde": 15.0},
+    "rows": {"rows": 10.0, "linear-mean": 5.0},
     "hypercube": {"sgd": 1.0, "pde": 2.0, "pde-own-start": 2.0},
     "clusters": {"multi-pass": 10.0, "dmft": 10.0, "static": 10.0},
     "covariates": {"fitted": 5.0, "static": 5.0, "bayes-optimal": 5.0},
@@ -185,9 +201,9 @@ def test_in_two_pieces_is_in_one(case, name):
     run, data, _ = recorded(case, name)
     if not isinstance(run.one, Evolution):
         pytest.skip("it is not advanced")
-    model, times, replicas = model_of(run.problem), run.problem.times, run.problem.run.replicas
+    (one, model), times, replicas = run.one.runner(model_of(run.problem)), run.problem.times, run.problem.run.replicas
     size = min(run.one.chunk, len(times))
-    state = _begin(run.one, model, run.start, replicas if run.one.stochastic else 1, run.key)
+    state = _begin(one, model, run.start, replicas if run.one.stochastic else 1, run.key)
     half = len(times) // 2
     # where calls answer many times, other calls; where they answer one, the last time of each half without those before
     asked = (times[:half], times[half:]) if size > 1 else (times[half - 1 : half], times[-1:])
@@ -195,7 +211,7 @@ def test_in_two_pieces_is_in_one(case, name):
     for part in asked:
         # of the shape that is compiled already, unless draws hang on the number of asked times
         padded = part if getattr(model, "noisy", False) else np.pad(part, (0, size - len(part)), mode="edge")
-        state, observed = _advance(run.one, model, state, jnp.asarray(padded))
+        state, observed = _advance(one, model, state, jnp.asarray(padded))
         seen.append({name: np.asarray(values)[: len(part)] for name, values in observed.items()})
     at = np.concatenate([np.searchsorted(times, part) for part in asked])
     if size == 1 and name == "diffusion":

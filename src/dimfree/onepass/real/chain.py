@@ -79,6 +79,7 @@ class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
         self, model: DirectionsModel, start: Start, replicas: int, key: Key[Array, ""]
     ) -> AtBlock[OverlapNetwork]:
         """Every replica starts from the same overlaps."""
+        assert not isinstance(model, StructuredModel), "a chain for every eigenvalue is the one that `runner` names"
         overlaps, bias = jax.tree.map(lambda x: jnp.broadcast_to(x, (replicas, *x.shape)), (start.overlaps, start.bias))
         norms = jnp.diagonal(overlaps.Q, axis1=-2, axis2=-1)
         return AtBlock(OverlapNetwork(overlaps, bias, norms), jnp.zeros((), int), key)

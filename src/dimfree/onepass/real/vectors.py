@@ -82,6 +82,7 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         self, model: OnePassModel, network: Network, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
     ) -> Network:
         """Matrix products for the whole block, small sequential updates, one rank-b update of the weights."""
+        assert not has_momentum(model), "velocities are part of the state of the description that `runner` names"
         steps = self.steps_per_block(model)
         taken = _shaken_steps if model.noisy else _learned_block
         return taken(model, network, block * steps, steps, key, active)
