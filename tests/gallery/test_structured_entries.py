@@ -21,7 +21,7 @@ def made_up(exponents, ratios):
     exact = steps ** -np.array(exponents)[:, None]
     ode = exact * np.array(ratios)[:, None]
     values = {"steps": steps, "exact": exact, "ode": ode}
-    return xr.Dataset({name: (("law", "point"), x) for name, x in values.items()})
+    return xr.Dataset({name: (("law", "point"), x) for name, x in values.items()}, attrs={"dimension": 10**6})
 
 
 def test_exponents_of_the_theory_and_others():

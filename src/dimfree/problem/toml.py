@@ -64,7 +64,7 @@ def with_overrides(problem: Problem, changes: Mapping[str, Any]) -> Any:
         return chosen(**_changed(shared, changes))
     everything = problem.model_dump()
     changed = _changed(given, changes)
-    refilled = cls.left_out(as_tables(changed)) != cls.left_out(as_tables(given))
+    refilled = cls.left_out(_deciding(changed)) != cls.left_out(_deciding(given))
     given, complete = changed, changed if refilled else _changed(everything, changes)
     made = cls(**complete)
     forget(made, as_tables(given), as_tables(complete))
@@ -108,6 +108,11 @@ def _kinds(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     nested = {name: table.get("kind") for name, table in tables.items() if isinstance(table, dict)}
     dotted = {name: values[f"{name}.kind"] for name in _DECIDE if f"{name}.kind" in values}
     return {name: {"kind": kind} for name, kind in (nested | dotted).items() if kind is not None}
+
+
+def _deciding(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections on which it depends what stands for keys that are left out."""
+    return {name: table for name, table in as_tables(values).items() if name in _DECIDE}
 
 
 _DECIDE = ("data", "training")  # the sections whose kinds decide of the setting
