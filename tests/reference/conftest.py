@@ -11,6 +11,15 @@ HEAVY = {
     "structured_chain_moments",
     "power_law_linear",
     "momentum_trajectory",
+    "chain_moments",
+    "pr",
+    "radial_flow",
+    "dfpde",
+    "bmz",
+    "dmft_paths",
+    "optimal_lambda",
+    "mf_trajectory",
+    "one_step_mean",
 }
 
 
