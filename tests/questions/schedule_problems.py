@@ -32,6 +32,11 @@ def phase_retrieval(noise: float, until: float, M: float = 0.1) -> df.OnePassPro
     return single("square", noise, until, M, spherical=True)
 
 
+def best_of(problem: df.OnePassProblem, **options: object):
+    """The best schedule, without what takes longest."""
+    return df.optimise(problem, **{"knots": 25, "against": "greedy", "confirm": "none"} | options)
+
+
 def linear_risk(noise: float, alpha: np.ndarray, M: float = 0.0) -> np.ndarray:
     """rho/2 with rho = Delta/W(u0 exp(u0 + alpha)), u0 = Delta/rho0 (section 1)."""
     u = noise / (2 - 2 * M)

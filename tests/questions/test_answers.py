@@ -27,6 +27,7 @@ def test_one_shape(answer, tmp_path):
     text = answer.summary()
     assert text == text.strip("\n")
     assert text
+    assert repr(answer) == text
     data = answer.to_dict()
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert data["problem"] == answer.problem.model_dump(mode="json")

@@ -54,8 +54,10 @@ def test_what_cannot_be_sent_is_said_before_anything_runs():
         df.sweep(problem, OVER, descriptions=[Square()], processes=1)
 
 
-def test_points_at_once_are_points_alone():
-    together = df.sweep(BASE, {RATES: [1.0, 2.0, 3.0, 4.0]}, descriptions=[Decay()])
+def test_points_at_once_are_points_alone(monkeypatch):
+    with monkeypatch.context() as alone:  # what cannot be stacked falls back to it, and nothing here may
+        alone.setattr("dimfree.sweeps.batches._alone", lambda one, problem: pytest.fail("a point was computed alone"))
+        together = df.sweep(BASE, {RATES: [1.0, 2.0, 3.0, 4.0]}, descriptions=[Decay()])
     assert together["failure"].values[0].tolist() == ["", "", "it fails at 3.", ""]
     for rate in (1.0, 2.0, 4.0):
         problem = BASE.replace(**{RATES: rate, "run.times": together["time"].values[1:].tolist(), "run.until": 2.0})

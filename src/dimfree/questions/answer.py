@@ -24,7 +24,7 @@ P = TypeVar("P", bound=Problem, covariant=True)
 _WIDTH = 110  # characters of a table in text
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Answer(ABC, Generic[P]):
     """The answer to one question about one problem."""
 
@@ -57,6 +57,10 @@ class Answer(ABC, Generic[P]):
         for part in self.said():
             console.print(part, soft_wrap=isinstance(part, str))
         return text.getvalue().rstrip("\n")
+
+    def __repr__(self) -> str:
+        """What a prompt or a notebook shows; arrays are asked for by name."""
+        return self.summary()
 
     def to_dict(self) -> dict[str, object]:
         """Problem and numbers as plain data."""

@@ -84,7 +84,7 @@ def _together(batch: Batch) -> list[xr.Dataset | str] | None:
     idle = batch.problems[-1:] * (batch.size - len(batch.problems))
     try:
         found = stacked(batch.one, batch.problems + idle)
-    except Exception:  # each of them will say alone what is wrong with it
+    except Exception:  # one that cannot be mapped, or a point that should say its own error
         return None
     if found is None:
         return None

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from dimfree.comparison.run import own_key, starts_of
 from dimfree.compiled import quick_program
-from dimfree.description import AnyDescription, Evolution, Model, Observed, Piece, Values, advanced, begun
+from dimfree.description import AnyDescription, Evolution, Model, Piece, Values, advanced, begun
 from dimfree.errors import DimfreeError, DivergenceError
 from dimfree.problem import Problem
 from dimfree.results.record import join, refuse
@@ -124,5 +124,5 @@ def _begin(one: Theory, models: Model, starts: PyTree[Any], keys: Key[Array, " n
 @quick_program
 def _advance(
     one: Theory, models: Model, states: PyTree[Any], times: Float[Array, "n t"]
-) -> tuple[PyTree[Any], Observed]:
+) -> tuple[PyTree[Any], dict[str, Float[Array, "n t r ..."]]]:
     return eqx.filter_vmap(lambda model, state, at: advanced(one, model, state, at))(models, states, times)

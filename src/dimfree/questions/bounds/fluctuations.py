@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FluctuationBound(Answer[OnePassProblem]):
     """The measured deviation after the start, and the fitted constants of its bound."""
 

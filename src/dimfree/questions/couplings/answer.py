@@ -60,7 +60,7 @@ _EVALUATIONS = 4  # of the field in such a step
 _COMPILING = 10.0  # seconds
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Couplings(Answer[OnePassProblem]):
     """The five dynamics of several starts: risks, and the largest distance of a neuron between neighbours."""
 

@@ -47,7 +47,7 @@ class Sweep(NamedTuple):
         return xr.Dataset({"error": (dims, self.errors)}, {"quantity": list(QUANTITIES), self.axis: self.values})
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Slopes(Answer[OnePassProblem]):
     """All sweeps around one problem."""
 

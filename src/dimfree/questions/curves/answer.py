@@ -38,7 +38,7 @@ Numbers = Float[np.ndarray, " n"]
 SEEN = ("risk", "train_loss")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Curve(Answer[DataSetProblem]):
     """Theories as lines, and at the asked numbers of samples the theory of the given ridge beside fits."""
 

@@ -29,7 +29,7 @@ Expansion = tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]
 _HIGHEST = 8  # degree up to which a teacher's link is expanded for its leap
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SampleComplexity(Answer[OnePassProblem]):
     """What it takes to find the directions of a target."""
 

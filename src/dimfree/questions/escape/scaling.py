@@ -54,7 +54,7 @@ class Fit(NamedTuple):
     expected: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scaling(Answer[OnePassProblem]):
     """Escape times over dimensions."""
 

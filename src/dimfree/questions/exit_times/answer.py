@@ -55,7 +55,7 @@ class Account(NamedTuple):
     times: Times  # of every start, infinite where it did not leave; empty for a formula
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Exits(Answer[OnePassProblem]):
     """Exit times of one problem, account by account: real SGD first, then what claims to describe it."""
 

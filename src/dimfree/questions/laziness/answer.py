@@ -43,7 +43,7 @@ QUANTITIES = {
 _LAZY = ("movement", "kernel_change", "gap")  # fall like a power of the scale, far out
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Laziness(Answer[LazyProblem]):
     """Every quantity at every output scale and of every network, and the lemmas on every run."""
 

@@ -33,7 +33,7 @@ _MEANINGS = {
 _NEGLIGIBLE, _VISIBLE = 0.01, 0.5
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NearLimit(Answer[OnePassProblem]):
     """The regime of a problem, and the regimes of its neighbours."""
 

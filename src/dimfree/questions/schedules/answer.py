@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _PLAIN = ("constant", "greedy", "optimal")  # what is no family
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Schedules(Answer[OnePassProblem]):
     """The best schedule of a problem, beside all others that were tried."""
 

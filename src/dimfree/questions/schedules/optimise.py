@@ -1,6 +1,5 @@
 """The answer to "which schedule is best?": the problem, its starts and its grid are prepared here, and the search is sent off."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast, get_args
@@ -13,7 +12,7 @@ from dimfree.comparison.run import starts_of
 from dimfree.errors import ProblemError, RefusalError, suggest
 from dimfree.machine import duration
 from dimfree.onepass.limits.integration import implicit_steps
-from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.onepass.limits.ode import HighDimensional, compiling
 from dimfree.onepass.model import TeacherModel, teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import GaussianStart, SphereStart
@@ -37,7 +36,8 @@ from dimfree.setting import why_not
 AGAINST = (*FAMILIES, "greedy")
 _GRIDS = (400, 800, 1600, 3200)  # steps: as few as agree with the adaptive solver
 _AGREES = 1e-4  # relative, of the risk
-_CALLS = 900  # of the objective, in all
+_CALLS = 500  # of the objective, in all
+_SIDES = 1.2  # right-hand sides that a walk and its gradient cost, per point of the grid and start
 _DRAWN = 8  # starts
 _MOST, _LEAST = 2.0, 2e-4  # of the rate at which the risk stops falling at the start: how far rates may go
 
@@ -130,10 +130,10 @@ def _starts(problem: OnePassProblem, asked: int | None) -> int:
 
 
 def _afford(hunt: Hunt, confirm: str, replicas: int, budget: float) -> None:
-    """One walk is timed, all else is predicted."""
-    began = time.process_time()
-    hunt.course.value(np.full(len(hunt.course.grid.points), hunt.box[0]))
-    seconds = _CALLS * (time.process_time() - began)
+    """By what a right-hand side costs: a time that was measured would let the same search through on one machine only."""
+    solved = cost_of(HighDimensional(), hunt.problem)
+    per_call = (solved.seconds - compiling(hunt.course.model)) / solved.steps
+    seconds = _CALLS * _SIDES * len(hunt.course.grid.points) * len(hunt.starts) * per_call
     if confirm != "none":
         count = len(hunt.starts) * max(1, replicas // len(hunt.starts))
         seconds += 3 * cost_of(BY[confirm], hunt.problem.replace(**{"run.replicas": count})).seconds

@@ -60,7 +60,7 @@ class Outcome(NamedTuple):
         return self.measured.std(axis=1, ddof=1) / np.sqrt(seeds) if seeds > 1 else np.full(len(self.predicted), np.nan)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Spectral(Answer[OnePassProblem]):
     """Exponents, estimators, and what SGD takes."""
 

@@ -69,7 +69,7 @@ class Account(NamedTuple):
         return float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Temperature(Answer[DataSetProblem]):
     """Response and correlation at the end of a run by every account that there is, and their ratios."""
 
