@@ -82,6 +82,7 @@ def test_a_second_process_traces_nothing_and_gives_the_same_bits_and_damage_is_m
     assert solved(tmp_path) == first
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing_however_small_and_imports_no_more_than_it_needs(tmp_path):
     assert int(told(COMPARE, tmp_path)[0]) > 0
     assert told(COMPARE, tmp_path) == ["0"]

@@ -73,6 +73,7 @@ def test_hinge_reaches_the_largest_margin_at_a_finite_ridge():
     np.testing.assert_allclose([hinge.m, hinge.q], [hard.m, hard.q], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_curve_of_fifty_points_is_one_call_and_differentiable():
     samples, ridge = np.geomspace(0.1, 50.0, 50), np.full(50, 0.05)
     logistic = task("sign", "logistic", 1.0, 1.0)

@@ -9,6 +9,7 @@ from dimfree.dataset.model import multi_pass_model
 from dimfree.dataset.static import fixed_point, ridge, static_limit
 from dimfree.errors import DivergenceError, RefusalError
 from dimfree.functions.loss import loss
+from stages import gating
 
 
 def make(name, width=1.0, **numbers):
@@ -30,7 +31,7 @@ def test_logistic_numbers():
     np.testing.assert_allclose(limit, expected, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize(("name", "width"), [("logistic", 1.0), ("smooth-hinge", 0.5)])
+@pytest.mark.parametrize(("name", "width"), gating([("logistic", 1.0), ("smooth-hinge", 0.5)], [("logistic", 1.0)]))
 def test_minimiser_of_drawn_data(name, width):
     """m, C and training loss of the exact minimiser at N = 200; the 1/N bias is below the standard error."""
     model = make(name, width, lambda_=0.3)

@@ -43,6 +43,7 @@ TINY: dict[str, Entry] = {
         theory=FEW, late_theory=FEW, dimension=60, seeds=4, steps=200, early=10, late=20, sizes=(40, 80)
     ),
 }
+SOON = {"theory": FEW, "early": 10, "sizes": (100, 400)}  # what happens early is not what is wrong
 
 
 class MoreSamples(DMFT):
@@ -147,8 +148,11 @@ def test_the_theory_of_another_alpha_fails(name, expected):
         (MixtureVanilla(gradient="mean", fractions=(1.0, 0.5)), {1, 2}),  # the step is not slower
         (MixturePersistent(persistence=None, fractions=(0.3,)), {1, 2}),  # not persistent
         (ThreeClustersEntry(steps=4), {1, 2}),  # stops too soon
-        (SignRetrieval(persistence=None, early=10, sizes=(100, 400)), {0, 3, 4, 6}),  # vanilla in place of persistent
-        (SignRetrieval(samples=6.0, dimension=300, steps=2500, early=10), {2, 3, 4}),  # enough data for vanilla batches
+        (
+            SignRetrieval(persistence=None, dimension=350, seeds=6, **SOON),
+            {0, 3, 4, 6},
+        ),  # vanilla instead of persistent
+        (SignRetrieval(samples=6.0, dimension=200, seeds=6, **SOON), {2, 3, 4}),  # enough data for vanilla batches
         (EffectiveTemperatureEntry(theory=MoreSamples()), {0, 2}),
         (EffectiveTemperatureEntry(persistence=2.0, seeds=4, dimension=100), {0, 1, 4, 5}),
         (TemperaturePersistent(samples=3.3), {0}),

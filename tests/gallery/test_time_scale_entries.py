@@ -32,6 +32,7 @@ class Half(GradientFlow):
         return jax.tree.map(lambda x: x / 2, super().velocity(model, t, state))
 
 
+@pytest.mark.slow
 def test_descent_stays_on_the_sphere_and_many_samples_are_the_population():
     d, model = 6, quartic_model(8, 6)
     weights = unit_rows(jax.random.key(0), 8, d)

@@ -161,6 +161,7 @@ def test_gradients_are_those_of_differences(name):
     np.testing.assert_allclose(slope, (f(1e-4) - f(-1e-4)) / 2e-4, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_units_have_no_order():
     m = model_of("erf", "erf", 2)
     state, order = state_of(m), np.random.default_rng(2).permutation(WIDTH)

@@ -26,7 +26,7 @@ def test_mean_of_one_real_step(activation, batch):
         return {name: seen[name] for name in ("M", "Q")}
 
     found = overlaps(model, start, jnp.asarray([p.time_step]))
-    expected = mean_step(model, start.overlaps)
+    expected = eqx.filter_jit(mean_step)(model, start.overlaps)
     for name in ("M", "Q"):
         increments = np.asarray(found[name])[0] - np.asarray(getattr(start.overlaps, name))
         error = increments.std(axis=0) / np.sqrt(len(increments))
