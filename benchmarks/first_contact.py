@@ -1,6 +1,7 @@
 """First answers: CPU seconds of fresh processes, with an empty and with a full cache of programs, over those of a bare import.
 
-`python benchmarks/first_contact.py` prints the table, `--json FILE` writes it. Ratios are to `import jax, diffrax, xarray` in a
+`python benchmarks/first_contact.py` prints the table, `--json FILE` writes it; run it where nothing but `pip install .` was
+installed, as a newcomer does (xarray imports all of dask where it finds it). Ratios are to `import jax, diffrax, xarray` in a
 process of its own in the same run, because machines differ and are noisy; of two tries the better one counts.
 """
 
@@ -49,13 +50,18 @@ print(cpu() - before)
 COMMAND = "from dimfree.cli import main; import sys; sys.argv = ['dimfree', 'compare', '--out', 'results']; main()"
 
 
+def environment(cache: Path) -> dict[str, str]:
+    """That of a newcomer: no settings, and modules that Python need not compile again."""
+    changed = ("DIMFREE_CACHE", "XLA_FLAGS", "PYTHONDONTWRITEBYTECODE")
+    return {name: text for name, text in os.environ.items() if name not in changed} | {"XDG_CACHE_HOME": str(cache)}
+
+
 def seconds(code: str, cache: Path, told: bool = True) -> float:
     """CPU seconds of a fresh process with this folder as its cache: what it prints last, or its children's."""
-    environment = {name: text for name, text in os.environ.items() if name not in ("DIMFREE_CACHE", "XLA_FLAGS")}
     before = os.times()
     done = subprocess.run(
         [sys.executable, "-c", f"{code}\n{CPU}" if told else code],
-        env=environment | {"XDG_CACHE_HOME": str(cache)},
+        env=environment(cache),
         cwd=cache,
         capture_output=True,
         text=True,
@@ -87,7 +93,7 @@ def measured() -> dict[str, dict[str, float]]:
         cache.mkdir()
         both = subprocess.run(
             [sys.executable, "-c", NEW_WIDTH],
-            env={**os.environ, "XDG_CACHE_HOME": str(cache)},
+            env=environment(cache),
             capture_output=True,
             text=True,
             check=True,
