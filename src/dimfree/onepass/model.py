@@ -15,13 +15,25 @@ import numpy as np
 from jaxtyping import Array, Float, Float32
 
 from dimfree.errors import RefusalError
+from dimfree.functions.activation import Activation
+from dimfree.functions.features import FEATURES
 from dimfree.functions.fourier import FourierSum
 from dimfree.functions.named import activation
 from dimfree.functions.target import Committee, HermiteLink, Target
-from dimfree.onepass.law import HypercubeLaw, Pool, RowsLaw, StructuredLaw, TeacherLaw, TwoGaussiansLaw
+from dimfree.onepass.law import (
+    HypercubeLaw,
+    Latent,
+    ManifoldLaw,
+    Pool,
+    RowsLaw,
+    StructuredLaw,
+    TeacherLaw,
+    TwoGaussiansLaw,
+)
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import OnePassModel, Rule, block_steps, rule_of
-from dimfree.onepass.sections import Hypercube, MultiIndex, Teacher, TwoGaussians
+from dimfree.onepass.sections import HiddenManifold, Hypercube, MultiIndex, TwoGaussians
+from dimfree.onepass.sections.data import TeacherNetwork
 from dimfree.onepass.sections.network import prefactor
 
 _VECTORS = 10_000_000  # coordinates that are drawn one by one on structured inputs
@@ -66,7 +78,7 @@ class StructuredModel(DirectionsModel):
     beta: Float[Array, ""]  # share of a velocity that is carried on
 
     @property
-    def law(self) -> StructuredLaw | RowsLaw:
+    def law(self) -> StructuredLaw | RowsLaw | ManifoldLaw:
         """Gaussian inputs of this covariance, or the rows."""
         if not self.on_rows:
             return StructuredLaw(self.target, self.Delta, self.roots)
@@ -99,6 +111,19 @@ class StructuredModel(DirectionsModel):
     def largest_step(self) -> float:
         """dt s_max, which the equations take for small (section 1.4)."""
         return float(self.time_step) * float(np.max(np.asarray(self.s)))
+
+
+class ManifoldModel(StructuredModel):
+    """Inputs that are features of hidden variables; P of the target is that of what it sees, explained by inputs or not."""
+
+    about: ClassVar[str] = "fresh samples of a hidden manifold, for which it is not derived (use ode or sgd)"
+    features: Activation
+    latent: Latent
+
+    @property
+    def law(self) -> ManifoldLaw:
+        """Features, and labels of what they are features of."""
+        return ManifoldLaw(self.target, self.Delta, self.features, self.latent)
 
 
 class TwoGaussiansModel(OnePassModel):
@@ -154,7 +179,23 @@ def _model(
     return TeacherModel(**rule, target=_target(data, problem.teacher_overlap), Delta=jax.device_put(data.noise))
 
 
-def _structured(problem: OnePassProblem, data: Teacher | MultiIndex, rule: Rule) -> StructuredModel:
+class Structure(Rule):
+    """What all models of structured inputs share."""
+
+    target: Target
+    Delta: Float[Array, ""]
+    few: tuple[int | None, ...]
+    on_rows: bool
+    s: Float[Array, " b"]
+    multiplicities: Float[Array, " b"]
+    roots: Float32[Array, " d"] | None
+    pool: Pool | None
+    momentum: bool
+    nesterov: bool
+    beta: Float[Array, ""]
+
+
+def _structured(problem: OnePassProblem, data: TeacherNetwork | MultiIndex, rule: Rule) -> StructuredModel:
     """Of labels of the user's own the teacher is the best linear fit, and the rest is noise (section 3)."""
     found, P, noise = problem.spectrum, problem.teacher_overlap, data.noise
     if problem.learns_labels:
@@ -162,7 +203,7 @@ def _structured(problem: OnePassProblem, data: Teacher | MultiIndex, rule: Rule)
         P = np.array([[found.coordinates @ w**2 / found.dimension]])
     training, vectors = problem.training, (2 if problem.training.momentum else 1) * problem.network.width + data.units
     held = vectors + block_steps(training.batch) * training.batch
-    return StructuredModel(
+    structure = Structure(
         **rule,
         target=_target(data, P),
         Delta=jax.device_put(noise),
@@ -176,6 +217,11 @@ def _structured(problem: OnePassProblem, data: Teacher | MultiIndex, rule: Rule)
         nesterov=training.nesterov,
         beta=jax.device_put(training.momentum),
     )
+    if not isinstance(data, HiddenManifold):
+        return StructuredModel(**structure)
+    inner = problem.manifold
+    latent = Latent(*jax.device_put((inner.directions, inner.basis, inner.latent_teachers)))
+    return ManifoldModel(**structure, features=FEATURES[data.features], latent=latent)
 
 
 def teacher_model(problem: OnePassProblem) -> TeacherModel:
@@ -200,7 +246,7 @@ def second_layer(problem: OnePassProblem) -> Float[Array, " p"]:
     return jax.device_put(a * network.width * prefactor(network.scaling, network.width))
 
 
-def _target(data: Teacher | MultiIndex, overlap: Float[np.ndarray, "k k"]) -> Target:
+def _target(data: TeacherNetwork | MultiIndex, overlap: Float[np.ndarray, "k k"]) -> Target:
     P = jax.device_put(overlap)
     if isinstance(data, MultiIndex):
         terms, coefficients = data.expansion
