@@ -116,7 +116,7 @@ class StructuredModel(DirectionsModel):
 class ManifoldModel(StructuredModel):
     """Inputs that are features of hidden variables; P of the target is that of what it sees, explained by inputs or not."""
 
-    about: ClassVar[str] = "fresh samples of a hidden manifold, for which it is not derived (use ode or sgd)"
+    about: ClassVar[str] = "fresh samples of a hidden manifold (use ode or sgd)"
     features: Activation
     latent: Latent
 
