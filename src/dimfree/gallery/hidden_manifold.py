@@ -26,7 +26,7 @@ from dimfree.onepass.sections import HiddenManifold, TwoLayer
 from dimfree.onepass.start import Start
 from dimfree.problem import Run
 
-_TIMES = (0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 0.8, 1.1, 1.6, 2.0, 2.4, 2.8, 3.4, 4.0, 4.8, 5.6, 6.6, 8.0)
+TIMES = (0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 0.8, 1.1, 1.6, 2.0, 2.4, 2.8, 3.4, 4.0, 4.8, 5.6, 6.6, 8.0)
 _CHECKED = (0.4, 1.6, 4.0, 8.0)
 _CLOSE = 0.02
 _LOOKS = {"ode": ("-", "#d95f02", "ODE"), "blind": ("--", "#7570b3", "ODE that takes inputs to tell everything")}
@@ -49,7 +49,7 @@ class HiddenManifoldEntry(Entry[xr.DataTree]):
 
     name: ClassVar[str] = "hidden-manifold"
     title: ClassVar[str] = "Features of hidden variables: SGD and the ODE of their covariance"
-    cites: ClassVar[tuple[str, ...]] = ("goldt2022",)
+    cites: ClassVar[tuple[str, ...]] = ("goldt2020", "goldt2022")
     theory: str = "ode"  # "blind" forgets what inputs do not tell
 
     def cases(self, full: bool) -> dict[str, Case]:
@@ -67,7 +67,7 @@ class HiddenManifoldEntry(Entry[xr.DataTree]):
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
         """Agreement at four times, and what the part that no student sees is worth."""
         ratio = self.ratio(data, self.theory)
-        off = max(abs(float(ratio[_TIMES.index(t)]) - 1) for t in _CHECKED)
+        off = max(abs(float(ratio[TIMES.index(t)]) - 1) for t in _CHECKED)
         worth = 1 / float(self.ratio(data, "blind")[-1])
         return (
             Claim("largest deviation of the ODE from SGD at t = 0.4, 1.6, 4, 8", off, 0.0, _CLOSE),
@@ -119,5 +119,5 @@ def problem(dimension: int) -> OnePassProblem:
         dimension=dimension,
         data=HiddenManifold(latent=dimension // 2, noise=0.0),
         network=TwoLayer(width=2),
-        run=Run(until=_TIMES[-1], times=_TIMES, replicas=64),
+        run=Run(until=TIMES[-1], times=TIMES, replicas=64),
     )
