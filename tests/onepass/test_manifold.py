@@ -8,6 +8,7 @@ from scipy.special import erf
 
 import dimfree as df
 from dimfree.comparison.run import own_key, starts_of
+from dimfree.onepass.limits.caution import few_hidden_variables
 from dimfree.onepass.manifold import said_of_manifold
 from dimfree.onepass.manifold_risk import manifold_risk
 from dimfree.onepass.model import ManifoldModel, model, teacher_model
@@ -165,7 +166,8 @@ def test_the_ode_is_where_sgd_is(changes):
     one = problem(
         dimension=200, latent=100, **{"run.until": 4.0, "run.times": [1.0, 4.0], "run.replicas": 48}, **changes
     )
-    sgd, ode = (df.compare(one, only=["sgd", "ode"]).tree[name].to_dataset()["risk"] for name in ("sgd", "ode"))
+    tree = df.compare(one, only=["sgd", "ode"]).tree
+    sgd, ode = (tree[name].to_dataset()["risk"] for name in ("sgd", "ode"))
     error = (sgd.std("replica") / 48**0.5 / sgd.mean("replica")).values[1:]
     ratio = (ode.mean("replica") / sgd.mean("replica")).values[1:]
     assert (np.abs(ratio - 1) < 0.015 + 3 * error).all()
@@ -186,6 +188,15 @@ def test_others_refuse_with_a_reason():
     for one in asked:
         with pytest.raises(df.DimfreeError, match="a hidden manifold"):
             one.settled(problem())
+
+
+def test_few_hidden_variables_carry_a_warning():
+    assert not [*few_hidden_variables(model(problem(latent=40)))]
+    assert not [*few_hidden_variables(model(problem("linear", latent=3)))]
+    assert not [*few_hidden_variables(model(df.Problem()))]
+    (said,) = few_hidden_variables(model(problem(latent=10)))
+    assert said.startswith("features of 10 hidden variables are not Gaussian")
+    assert "about 20 % off" in said
 
 
 SENTENCES = {

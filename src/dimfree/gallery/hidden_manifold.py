@@ -105,8 +105,8 @@ class HiddenManifoldEntry(Entry[xr.DataTree]):
         risks.set(xscale="log", yscale="log", ylabel="population risk")
         risks.legend(frameon=False)
         d, unseen = data.attrs["dimension"], data.attrs["unseen"]
-        about = f"$d$ = {d} features of $D$ = {d // 2} hidden variables, {100 * unseen:.0f} % of the teacher's variance unseen"
-        figure.suptitle(f"{self.title}\nerf, 2 units and 2 teacher units, {about}", fontsize=10)
+        about = f"$d$ = {d} features of $D$ = {d // 2} hidden variables, {100 * unseen:.0f} % of the teacher unseen"
+        figure.suptitle(f"{self.title}\nerf, 2 and 2 units, {about}", fontsize=10)
 
     def seconds(self, full: bool) -> float:
         """The sum over all runs."""
