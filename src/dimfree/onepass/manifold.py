@@ -43,7 +43,7 @@ def _manifold(
     P, phi, rng = np.array(overlap), FEATURES[features], np.random.default_rng((_DRAW, seed))
     F = rng.standard_normal((dimension, latent))
     F /= np.linalg.norm(F, axis=1, keepdims=True)  # rows of norm 1: preactivations F z are standard
-    w = square_root(P) @ np.linalg.qr(rng.standard_normal((latent, len(P))))[0].T
+    w = _root(P) @ np.linalg.qr(rng.standard_normal((latent, len(P))))[0].T
     size = float(feature_covariance(phi, np.ones(1))[0])  # E[features²], divided out so that the trace is d
     correlations = F @ F.T
     np.fill_diagonal(correlations, 1.0)  # features that are kinked would feel a last digit
@@ -66,7 +66,7 @@ def said_of_manifold(found: Manifold) -> str:
     )
 
 
-def square_root(P: Matrix) -> Matrix:
+def _root(P: Matrix) -> Matrix:
     """The symmetric root of a positive semi-definite matrix."""
     values, vectors = np.linalg.eigh(P)
     return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T

@@ -19,7 +19,7 @@ BADLY = 1.5  # a spread that is wrong by more than this factor is refused
 SLIGHTLY = 1.1  # and told from this one on
 APART = 1.25  # the same for a risk
 _LARGE = 0.05  # eigenvalue times step from which the order beyond the ode is a per cent
-_FEW = 40  # hidden variables below which their features are visibly not Gaussian
+_FEW = 50  # hidden variables below which their features are visibly not Gaussian
 _LOST = 10  # times rtol and the second moment of the target: what cancellation leaves of a risk
 _POINTS = 3000  # of the Gaussian averages here: both orders are seen at the same points
 _LOOKS = 6  # at how many of the saved times the spread is looked at
@@ -52,7 +52,7 @@ def few_hidden_variables(model: DirectionsModel) -> Iterator[str]:
     if latent < _FEW:
         yield (
             f"features of {latent} hidden variables are not Gaussian, which they are taken for, at any dimension (late risks of "
-            f"erf networks on signs about {200 / latent:.0f} % off); trust sgd, or raise data.latent."
+            f"erf networks on signs {200 / latent:.0f} to {300 / latent:.0f} % off); trust sgd, or raise data.latent."
         )
 
 
