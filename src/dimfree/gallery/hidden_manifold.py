@@ -85,10 +85,8 @@ class HiddenManifoldEntry(Entry[xr.DataTree]):
         figure.set_size_inches(7.0, 5.4)
         risks, ratios = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1.2))
         runs = data["manifold/sgd"].to_dataset().isel(time=slice(1, None))
-        sgd, tested = (
-            runs["risk"],
-            runs["risk_error"].mean("replica"),
-        )  # all runs share the test inputs, and their error
+        sgd, tested = runs["risk"], runs["risk_error"].mean("replica")
+        # all runs share the test inputs, and their error
         mean, error = sgd.mean("replica"), np.sqrt(sgd.var("replica") / sgd.sizes["replica"] + tested**2)
         for name, (style, colour, label) in _LOOKS.items():
             told = data[f"manifold/{name}"].to_dataset()["risk"].isel(time=slice(1, None), replica=0)
