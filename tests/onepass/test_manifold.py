@@ -119,6 +119,12 @@ def test_equations_know_what_inputs_do_not_tell():
     assert z[1] > 12
 
 
+def test_equations_are_compiled_once_for_all_manifolds_of_a_dimension():
+    few, many = (model(problem("erf", latent=latent)).gaussian for latent in (11, 13))
+    assert jax.tree.structure(few) == jax.tree.structure(many)
+    assert jax.tree.map(jnp.shape, few) == jax.tree.map(jnp.shape, many)
+
+
 def textbook(one, weights, steps, replicas, rng):
     """Plain SGD in the user's coordinates; the students of every replica, in the eigenbasis."""
     p, rate = one.network.width, one.training.learning_rate

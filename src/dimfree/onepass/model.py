@@ -5,6 +5,7 @@ f = (1/p) sum_i a_i sigma(lambda_i + b_i) and f* = (1/k) sum_r a*_r sigma*(lambd
 by `jax.device_put`, because `jnp.asarray` compiles a little program for every shape that it meets.
 """
 
+from dataclasses import fields
 from functools import lru_cache
 from math import sqrt
 from typing import ClassVar
@@ -86,6 +87,11 @@ class StructuredModel(DirectionsModel):
         return RowsLaw(self.target, self.Delta, self.pool)
 
     @property
+    def gaussian(self) -> "StructuredModel":
+        """The same with Gaussian inputs of this covariance, which limits speak of."""
+        return self
+
+    @property
     def effective_rate(self) -> Float[Array, ""]:
         """Gamma = gamma/(1 - beta): how far a sample moves the weights in the end."""
         return self.gamma / (1 - self.beta) if self.momentum else self.gamma
@@ -124,6 +130,11 @@ class ManifoldModel(StructuredModel):
     def law(self) -> ManifoldLaw:
         """Features, and labels of what they are features of."""
         return ManifoldLaw(self.target, self.Delta, self.features, self.latent)
+
+    @property
+    def gaussian(self) -> StructuredModel:
+        """What P of the target is made of is forgotten: equations of any covariance are those of this one."""
+        return StructuredModel(**{shared.name: getattr(self, shared.name) for shared in fields(StructuredModel)})
 
 
 class TwoGaussiansModel(OnePassModel):

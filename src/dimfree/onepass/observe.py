@@ -14,7 +14,7 @@ from dimfree.gaussian.neuron_risk import neuron_risk
 from dimfree.gaussian.offset_risk import offset_risk
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.shifted import shifted_seconds
-from dimfree.onepass.model import DirectionsModel, ManifoldModel, StructuredModel, TwoGaussiansModel
+from dimfree.onepass.model import DirectionsModel, StructuredModel, TwoGaussiansModel
 from dimfree.onepass.quadrature import MOST_LEVELS
 
 MOST_BLOCKS = 32  # eigenvalues up to which overlaps are told one by one
@@ -58,8 +58,6 @@ def structured_observables(
     """The same as preactivations see it, plain overlaps of students, and those of every eigenvalue while these are few."""
     p, k, Omega = blocks.width, model.units, blocks.Omega
     seen = teacher_observables(model, blocks.fields(k), bias) | {"Q_plain": blocks.plain(k).Q}
-    if isinstance(model, ManifoldModel):
-        seen.pop("components", None)  # a degree is that of Gaussian inputs
     if model.s.size > MOST_LEVELS:
         return seen | {"quadrature_error": blocks.error}
     if model.s.size > MOST_BLOCKS:

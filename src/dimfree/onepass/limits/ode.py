@@ -211,9 +211,9 @@ def _program(
     if not isinstance(model, StructuredModel):
         return one, model
     if model.momentum and float(model.theta) < A_RATE:
-        return MomentumEquations(one.rtol, one.atol, variance_on), model
+        return MomentumEquations(one.rtol, one.atol, variance_on), model.gaussian
     # a rate is all that is left of momentum that forgets fast
-    rate = replace(model, gamma=model.effective_rate, momentum=False, nesterov=False)
+    rate = replace(model.gaussian, gamma=model.effective_rate, momentum=False, nesterov=False)
     return BlockEquations(one.rtol, one.atol), rate if variance_on else _still(rate)
 
 

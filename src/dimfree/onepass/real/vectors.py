@@ -62,7 +62,7 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         n = p + (model.units if isinstance(model, DirectionsModel) else 0)
         per_sample = d * (9e-9 + 1e-10 * n) + 3e-8 * n + 1e-6 / R
         if isinstance(model, ManifoldModel):
-            per_sample += 1e-10 * d * (d + model.latent.directions.shape[0])
+            per_sample += 6e-11 * d * (d + model.latent.directions.shape[0])
         if model.noisy:
             per_sample += 6.5e-9 * p * d / model.batch  # noise is drawn once a step
         looks = len(problem.times) * (R * _look_seconds(model) + manifold_seconds(model, R))
@@ -133,7 +133,9 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         """The risk of a teacher's student is a function of its overlaps."""
         if isinstance(model, ManifoldModel):
             *overlaps, risk = looks
-            return structured_observables(model, *overlaps) | risk
+            seen = structured_observables(model, *overlaps)
+            seen.pop("components", None)  # those of Gaussian inputs
+            return seen | risk
         if isinstance(model, StructuredModel):
             return structured_observables(model, *looks)
         return teacher_observables(model, *looks) if isinstance(model, TeacherModel) else looks
