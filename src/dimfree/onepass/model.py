@@ -8,7 +8,7 @@ by `jax.device_put`, because `jnp.asarray` compiles a little program for every s
 from dataclasses import fields
 from functools import lru_cache
 from math import sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -134,7 +134,7 @@ class ManifoldModel(StructuredModel):
     @property
     def gaussian(self) -> StructuredModel:
         """What P of the target is made of is forgotten: equations of any covariance are those of this one."""
-        return StructuredModel(**{shared.name: getattr(self, shared.name) for shared in fields(StructuredModel)})
+        return StructuredModel(**_shared(self))
 
 
 class TwoGaussiansModel(OnePassModel):
@@ -186,24 +186,9 @@ def _model(
             **rule, coordinates=tuple(i - 1 for i in data.coordinates), target=target, Delta=jax.device_put(data.noise)
         )
     if problem.structured:
-        return _structured(problem, data, rule)
+        gaussian = _structured(problem, data, rule)
+        return _on_manifold(problem, data, gaussian) if isinstance(data, HiddenManifold) else gaussian
     return TeacherModel(**rule, target=_target(data, problem.teacher_overlap), Delta=jax.device_put(data.noise))
-
-
-class Structure(Rule):
-    """What all models of structured inputs share."""
-
-    target: Target
-    Delta: Float[Array, ""]
-    few: tuple[int | None, ...]
-    on_rows: bool
-    s: Float[Array, " b"]
-    multiplicities: Float[Array, " b"]
-    roots: Float32[Array, " d"] | None
-    pool: Pool | None
-    momentum: bool
-    nesterov: bool
-    beta: Float[Array, ""]
 
 
 def _structured(problem: OnePassProblem, data: TeacherNetwork | MultiIndex, rule: Rule) -> StructuredModel:
@@ -214,7 +199,7 @@ def _structured(problem: OnePassProblem, data: TeacherNetwork | MultiIndex, rule
         P = np.array([[found.coordinates @ w**2 / found.dimension]])
     training, vectors = problem.training, (2 if problem.training.momentum else 1) * problem.network.width + data.units
     held = vectors + block_steps(training.batch) * training.batch
-    structure = Structure(
+    return StructuredModel(
         **rule,
         target=_target(data, P),
         Delta=jax.device_put(noise),
@@ -228,11 +213,18 @@ def _structured(problem: OnePassProblem, data: TeacherNetwork | MultiIndex, rule
         nesterov=training.nesterov,
         beta=jax.device_put(training.momentum),
     )
-    if not isinstance(data, HiddenManifold):
-        return StructuredModel(**structure)
-    inner = problem.manifold
-    latent = Latent(*jax.device_put((inner.directions, inner.basis, inner.latent_teachers)))
-    return ManifoldModel(**structure, features=FEATURES[data.features], latent=latent)
+
+
+def _on_manifold(problem: OnePassProblem, data: HiddenManifold, gaussian: StructuredModel) -> ManifoldModel:
+    """With what inputs and labels are made of instead."""
+    found = problem.manifold
+    latent = Latent(*jax.device_put((found.directions, found.basis, found.latent_teachers)))
+    return ManifoldModel(**_shared(gaussian), features=FEATURES[data.features], latent=latent)
+
+
+def _shared(one: StructuredModel) -> dict[str, Any]:
+    """What a model has in common with that of Gaussian inputs."""
+    return {field.name: getattr(one, field.name) for field in fields(StructuredModel)}
 
 
 def teacher_model(problem: OnePassProblem) -> TeacherModel:
