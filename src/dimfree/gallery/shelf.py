@@ -47,9 +47,9 @@ _ENTRIES = {
     "optimal-schedule": "dimfree.gallery.optimal_schedule:OptimalSchedule",
     "schedule-quenched": "dimfree.gallery.schedule_quenched:ScheduleQuenched",
     "batch-is-rate": "dimfree.gallery.batch_is_rate:BatchIsRate",
+    "hidden-manifold": "dimfree.gallery.hidden_manifold:HiddenManifoldEntry",
     "digits": "dimfree.gallery.digits:Digits",
     "power-law": "dimfree.gallery.power_law:PowerLaw",
-    "hidden-manifold": "dimfree.gallery.hidden_manifold:HiddenManifoldEntry",
 }
 
 

@@ -191,6 +191,18 @@ def _model(
     return TeacherModel(**rule, target=_target(data, problem.teacher_overlap), Delta=jax.device_put(data.noise))
 
 
+def _on_manifold(problem: OnePassProblem, data: HiddenManifold, gaussian: StructuredModel) -> ManifoldModel:
+    """With what inputs and labels are made of instead."""
+    found = problem.manifold
+    latent = Latent(*jax.device_put((found.directions, found.basis, found.latent_teachers)))
+    return ManifoldModel(**_shared(gaussian), features=FEATURES[data.features], latent=latent)
+
+
+def _shared(one: StructuredModel) -> dict[str, Any]:
+    """What a model has in common with that of Gaussian inputs."""
+    return {field.name: getattr(one, field.name) for field in fields(StructuredModel)}
+
+
 def _structured(problem: OnePassProblem, data: TeacherNetwork | MultiIndex, rule: Rule) -> StructuredModel:
     """Of labels of the user's own the teacher is the best linear fit, and the rest is noise (section 3)."""
     found, P, noise = problem.spectrum, problem.teacher_overlap, data.noise
@@ -213,18 +225,6 @@ def _structured(problem: OnePassProblem, data: TeacherNetwork | MultiIndex, rule
         nesterov=training.nesterov,
         beta=jax.device_put(training.momentum),
     )
-
-
-def _on_manifold(problem: OnePassProblem, data: HiddenManifold, gaussian: StructuredModel) -> ManifoldModel:
-    """With what inputs and labels are made of instead."""
-    found = problem.manifold
-    latent = Latent(*jax.device_put((found.directions, found.basis, found.latent_teachers)))
-    return ManifoldModel(**_shared(gaussian), features=FEATURES[data.features], latent=latent)
-
-
-def _shared(one: StructuredModel) -> dict[str, Any]:
-    """What a model has in common with that of Gaussian inputs."""
-    return {field.name: getattr(one, field.name) for field in fields(StructuredModel)}
 
 
 def teacher_model(problem: OnePassProblem) -> TeacherModel:

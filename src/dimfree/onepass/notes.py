@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 from dimfree.gaussian.variance.ladder import variance_method
 from dimfree.onepass.limits.staircases import said_of_derivatives, said_of_staircase
-from dimfree.onepass.manifold import said_of_manifold
 from dimfree.onepass.model import DirectionsModel, HypercubeModel, StructuredModel, model
 from dimfree.onepass.pool import said_of_inputs
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import HiddenManifold, Hypercube
+from dimfree.onepass.sections import Hypercube
 
 _METHODS = {
     "erf": "in closed form",
@@ -34,8 +33,7 @@ def remark(problem: OnePassProblem) -> str | None:
     if not isinstance(found, StructuredModel):
         return by
     inputs = said_of_inputs(problem, found) if problem.correlated else ()
-    hidden = (said_of_manifold(problem.manifold),) if isinstance(problem.data, HiddenManifold) else ()
-    return " ".join([*hidden, *inputs, *_said_of_momentum(found), by])
+    return " ".join([*inputs, *_said_of_momentum(found), by])
 
 
 def _said_of_momentum(found: StructuredModel) -> Iterator[str]:
