@@ -63,6 +63,12 @@ ROWS = df.Problem(
     training=df.OnePass(learning_rate=0.2),
     run=df.Run(until=2.0, replicas=6, points=6),
 )
+MANIFOLD = df.Problem(
+    dimension=60,
+    data=df.HiddenManifold(latent=30, units=1, noise=0.01),
+    network=df.TwoLayer(width=2),
+    run=df.Run(until=2.0, replicas=6, points=6),
+)
 COVARIATES = df.Problem(
     data=df.Covariates(),
     training=df.MultiPass(weight_decay=0.03),
@@ -98,6 +104,7 @@ PROBLEMS = {
     "points": POINTS,
     "hypercube": HYPERCUBE,
     "rows": ROWS,
+    "manifold": MANIFOLD,
     "clusters": CLUSTERS,
     "covariates": COVARIATES,
     "margins": COVARIATES.replace(**{"training.weight_decay": 0.0, "training.loss": "hinge"}),
@@ -253,6 +260,7 @@ OTHER_NUMBERS = {
     "gaussians-noisy": {"training.inverse_temperature": 20.0, "training.weight_decay": 0.2},
     "points": {"network.output_scale": 2.0, "run.until": 2.0, "data.noise": 0.1, "start.scale": 2.0},
     "hypercube": {"training.learning_rate": 15.0, "run.until": 1.0, "data.coefficients": {"1": 0.9, "1,2": 1.2}},
+    "manifold": {"training.learning_rate": 0.5, "run.until": 1.0, "run.seed": 1},
     "clusters": {"training.learning_rate": 0.1, "run.until": 1.0, "data.variance": 0.6},
     "covariates": {"data.unexplained": 0.1, "training.weight_decay": 0.1},
     "margins": {"data.unexplained": 0.1},

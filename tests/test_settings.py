@@ -28,7 +28,10 @@ def test_problem_is_one_word_for_every_setting():
             "[data]\nkind = 'two-clusters'\n[training]\nloss = 'squar'",
             r"\[training\] got loss = 'squar'; did you mean 'square'\?",
         ),
-        ("[data]\nkind = 'nonsense'", r"choose from: teacher, multi-index, two-gaussians, hypercube, two-clusters, "),
+        (
+            "[data]\nkind = 'nonsense'",
+            r"choose from: teacher, multi-index, two-gaussians, hypercube, hidden-manifold, ",
+        ),
     ],
 )
 def test_wrong_kinds_are_answered_from_all_settings(toml, sentence):

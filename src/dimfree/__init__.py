@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from dimfree.onepass.sections import (
         Covariance,
         GaussianStart,
+        HiddenManifold,
         Hypercube,
         MultiIndex,
         OnePass,
@@ -205,6 +206,7 @@ _HOMES = {
     "dimfree.onepass.sections": (
         "Covariance",
         "GaussianStart",
+        "HiddenManifold",
         "Hypercube",
         "MultiIndex",
         "OnePass",

@@ -9,6 +9,7 @@ from problem_strategies import problem_tables
 
 from dimfree.onepass.sections import (
     GaussianStart,
+    HiddenManifold,
     Hypercube,
     MultiIndex,
     OnePass,
@@ -62,7 +63,8 @@ def test_every_key_is_spelled_out():
             assert key in text or key in UNSAID
 
 
-SECTIONS = (Teacher, MultiIndex, TwoGaussians, Hypercube, TwoLayer, OnePass, GaussianStart, OverlapStart, WeightsStart)
+DATA = (Teacher, MultiIndex, TwoGaussians, Hypercube, HiddenManifold)
+SECTIONS = (*DATA, TwoLayer, OnePass, GaussianStart, OverlapStart, WeightsStart)
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.__name__)

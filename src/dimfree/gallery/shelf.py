@@ -47,6 +47,7 @@ _ENTRIES = {
     "optimal-schedule": "dimfree.gallery.optimal_schedule:OptimalSchedule",
     "schedule-quenched": "dimfree.gallery.schedule_quenched:ScheduleQuenched",
     "batch-is-rate": "dimfree.gallery.batch_is_rate:BatchIsRate",
+    "hidden-manifold": "dimfree.gallery.hidden_manifold:HiddenManifoldEntry",
     "digits": "dimfree.gallery.digits:Digits",
     "power-law": "dimfree.gallery.power_law:PowerLaw",
 }

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Int, Key
 
+from dimfree.functions.activation import Activation
 from dimfree.functions.fourier import FourierSum
 from dimfree.functions.target import Target
 from dimfree.gaussian.draws import normals, signs
@@ -92,6 +93,43 @@ class RowsLaw(TeacherLaw):
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
         """Those of the rows, or of the target."""
         return super().label(teachers, hidden) if self.pool.labels is None else hidden
+
+
+class Latent(NamedTuple):
+    """How inputs come from hidden variables z: features(z directions) times a matrix, and teachers z.teacher."""
+
+    directions: Float32[Array, "D d"]
+    basis: Float32[Array, "d d"]  # into the eigenbasis, and to the variance of inputs
+    teachers: Float[Array, "k D"]
+
+
+class ManifoldLaw(TeacherLaw):
+    """Features of hidden Gaussian variables, which the target sees itself (docs/theory/structured.md, section 1.3)."""
+
+    features: Activation
+    latent: Latent
+
+    def draw(
+        self, key: Key[Array, ""], replicas: int, count: int, dimension: int
+    ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
+        """Inputs, and labels, because these depend on what inputs do not tell."""
+        input_key, noise_key = jax.random.split(key)
+        raw, teachers = self.seen(input_key, replicas, count)
+        noise = normals(noise_key, count * replicas).reshape(count, replicas)
+        return jax.lax.map(lambda one: one @ self.latent.basis, raw), super().label(teachers, noise)
+
+    def seen(
+        self, key: Key[Array, ""], replicas: int, count: int
+    ) -> tuple[Float32[Array, "r b d"], Float[Array, "b k r"]]:
+        """Features before they are turned into the eigenbasis, and the fields of the teacher."""
+        size = self.latent.directions.shape[0]
+        Z = normals(key, replicas * count * size).reshape(replicas, count, size)
+        raw = jax.lax.map(lambda z: self.features(z @ self.latent.directions), Z)
+        return raw, jnp.moveaxis(Z.astype(float) @ self.latent.teachers.T, 0, -1)
+
+    def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
+        """Drawn with the input."""
+        return hidden
 
 
 def level_of(multiplicities: Float[Array, " b"], dimension: int) -> Int[Array, " d"]:

@@ -5,9 +5,10 @@ f = (1/p) sum_i a_i sigma(lambda_i + b_i) and f* = (1/k) sum_r a*_r sigma*(lambd
 by `jax.device_put`, because `jnp.asarray` compiles a little program for every shape that it meets.
 """
 
+from dataclasses import fields
 from functools import lru_cache
 from math import sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -15,13 +16,25 @@ import numpy as np
 from jaxtyping import Array, Float, Float32
 
 from dimfree.errors import RefusalError
+from dimfree.functions.activation import Activation
+from dimfree.functions.features import FEATURES
 from dimfree.functions.fourier import FourierSum
 from dimfree.functions.named import activation
 from dimfree.functions.target import Committee, HermiteLink, Target
-from dimfree.onepass.law import HypercubeLaw, Pool, RowsLaw, StructuredLaw, TeacherLaw, TwoGaussiansLaw
+from dimfree.onepass.law import (
+    HypercubeLaw,
+    Latent,
+    ManifoldLaw,
+    Pool,
+    RowsLaw,
+    StructuredLaw,
+    TeacherLaw,
+    TwoGaussiansLaw,
+)
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import OnePassModel, Rule, block_steps, rule_of
-from dimfree.onepass.sections import Hypercube, MultiIndex, Teacher, TwoGaussians
+from dimfree.onepass.sections import HiddenManifold, Hypercube, MultiIndex, TwoGaussians
+from dimfree.onepass.sections.data import TeacherNetwork
 from dimfree.onepass.sections.network import prefactor
 
 _VECTORS = 10_000_000  # coordinates that are drawn one by one on structured inputs
@@ -66,12 +79,17 @@ class StructuredModel(DirectionsModel):
     beta: Float[Array, ""]  # share of a velocity that is carried on
 
     @property
-    def law(self) -> StructuredLaw | RowsLaw:
+    def law(self) -> StructuredLaw | RowsLaw | ManifoldLaw:
         """Gaussian inputs of this covariance, or the rows."""
         if not self.on_rows:
             return StructuredLaw(self.target, self.Delta, self.roots)
         assert self.pool is not None, "rows of one's own are among the needs of whoever draws them"
         return RowsLaw(self.target, self.Delta, self.pool)
+
+    @property
+    def gaussian(self) -> "StructuredModel":
+        """The same with Gaussian inputs of this covariance, which limits speak of."""
+        return self
 
     @property
     def effective_rate(self) -> Float[Array, ""]:
@@ -99,6 +117,24 @@ class StructuredModel(DirectionsModel):
     def largest_step(self) -> float:
         """dt s_max, which the equations take for small (section 1.4)."""
         return float(self.time_step) * float(np.max(np.asarray(self.s)))
+
+
+class ManifoldModel(StructuredModel):
+    """Inputs that are features of hidden variables; P of the target is that of what it sees, explained by inputs or not."""
+
+    about: ClassVar[str] = "fresh samples of a hidden manifold (use ode or sgd)"
+    features: Activation
+    latent: Latent
+
+    @property
+    def law(self) -> ManifoldLaw:
+        """Features, and labels of what they are features of."""
+        return ManifoldLaw(self.target, self.Delta, self.features, self.latent)
+
+    @property
+    def gaussian(self) -> StructuredModel:
+        """What P of the target is made of is forgotten: equations of any covariance are those of this one."""
+        return StructuredModel(**_shared(self))
 
 
 class TwoGaussiansModel(OnePassModel):
@@ -150,11 +186,24 @@ def _model(
             **rule, coordinates=tuple(i - 1 for i in data.coordinates), target=target, Delta=jax.device_put(data.noise)
         )
     if problem.structured:
-        return _structured(problem, data, rule)
+        gaussian = _structured(problem, data, rule)
+        return _on_manifold(problem, data, gaussian) if isinstance(data, HiddenManifold) else gaussian
     return TeacherModel(**rule, target=_target(data, problem.teacher_overlap), Delta=jax.device_put(data.noise))
 
 
-def _structured(problem: OnePassProblem, data: Teacher | MultiIndex, rule: Rule) -> StructuredModel:
+def _on_manifold(problem: OnePassProblem, data: HiddenManifold, gaussian: StructuredModel) -> ManifoldModel:
+    """With what inputs and labels are made of instead."""
+    found = problem.manifold
+    latent = Latent(*jax.device_put((found.directions, found.basis, found.latent_teachers)))
+    return ManifoldModel(**_shared(gaussian), features=FEATURES[data.features], latent=latent)
+
+
+def _shared(one: StructuredModel) -> dict[str, Any]:
+    """What a model has in common with that of Gaussian inputs."""
+    return {field.name: getattr(one, field.name) for field in fields(StructuredModel)}
+
+
+def _structured(problem: OnePassProblem, data: TeacherNetwork | MultiIndex, rule: Rule) -> StructuredModel:
     """Of labels of the user's own the teacher is the best linear fit, and the rest is noise (section 3)."""
     found, P, noise = problem.spectrum, problem.teacher_overlap, data.noise
     if problem.learns_labels:
@@ -200,7 +249,7 @@ def second_layer(problem: OnePassProblem) -> Float[Array, " p"]:
     return jax.device_put(a * network.width * prefactor(network.scaling, network.width))
 
 
-def _target(data: Teacher | MultiIndex, overlap: Float[np.ndarray, "k k"]) -> Target:
+def _target(data: TeacherNetwork | MultiIndex, overlap: Float[np.ndarray, "k k"]) -> Target:
     P = jax.device_put(overlap)
     if isinstance(data, MultiIndex):
         terms, coefficients = data.expansion

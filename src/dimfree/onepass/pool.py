@@ -10,8 +10,10 @@ import numpy as np
 from jaxtyping import Float
 
 from dimfree.onepass.limits.linear import critical_rate
+from dimfree.onepass.manifold import said_of_manifold
 from dimfree.onepass.model import StructuredModel
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections import HiddenManifold
 from dimfree.onepass.spectrum import Spectrum
 from dimfree.problem import Problem
 
@@ -67,6 +69,8 @@ def says_of_rows(problem: Problem, model: StructuredModel) -> Iterator[str]:
 def said_of_inputs(problem: OnePassProblem, model: StructuredModel) -> Iterator[str]:
     """What is known of a covariance, and of the rows that it is from, before anything runs."""
     found, (pool, gaussian) = problem.spectrum, critical_rates(problem)
+    if isinstance(problem.data, HiddenManifold):
+        yield said_of_manifold(problem.manifold)
     yield (
         f"Inputs have {len(found.values)} distinct eigenvalues, trace {found.mean * found.dimension:.4g}, the largest "
         f"{found.largest:.3g}, effective rank {found.effective_rank:.3g}; largest eigenvalue times step is "

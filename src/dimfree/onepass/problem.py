@@ -1,12 +1,12 @@
 """The problem of one-pass SGD: data, network, training rule, start and run, frozen and validated."""
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import model_validator
 
 from dimfree.onepass.sections.covariance import Features, Isotropic
-from dimfree.onepass.sections.data import Data, Teacher, TwoGaussians, check_covariance
+from dimfree.onepass.sections.data import Data, HiddenManifold, Teacher, TwoGaussians, check_covariance
 from dimfree.onepass.sections.hypercube import Hypercube
 from dimfree.onepass.sections.network import TwoLayer
 from dimfree.onepass.sections.start import GaussianStart, OverlapStart, SphereStart, Start, WeightsStart
@@ -14,6 +14,10 @@ from dimfree.onepass.sections.training import OnePass
 from dimfree.onepass.spectrum import Spectrum, dimension_of, spectrum
 from dimfree.problem import Problem
 
+if TYPE_CHECKING:
+    from dimfree.onepass.manifold import Manifold
+
+_MOST_FEATURES = 5_000  # of a hidden manifold, whose covariance has no structure to be used
 _EMBEDDED = (TwoGaussians, Hypercube)  # data with an embedded problem of their own
 
 
@@ -63,6 +67,8 @@ class OnePassProblem(Problem):
                 "start.kind = 'overlaps' does not say what weights are along the axes of a hypercube; "
                 "choose 'gaussian', 'sphere' or 'weights'."
             )
+        if isinstance(self.data, HiddenManifold):
+            self._check_manifold(self.data)
         if self.training.momentum and not self.data.units:
             raise ValueError(
                 f"momentum is not derived for data.kind = {self.data.kind!r}; choose 'teacher' or 'multi-index', or set "
@@ -102,6 +108,23 @@ class OnePassProblem(Problem):
             self._check_overlaps(self.start)
         return self
 
+    def _check_manifold(self, data: HiddenManifold) -> None:
+        if data.units > data.latent:
+            raise ValueError(
+                f"{data.units} independent teacher directions do not fit into data.latent = {data.latent}; "
+                "lower data.units or raise data.latent."
+            )
+        if self.dimension > _MOST_FEATURES:
+            raise ValueError(
+                f"dimension = {self.dimension} features of a hidden manifold have a covariance that is too large to be "
+                f"diagonalised; lower dimension to at most {_MOST_FEATURES}."
+            )
+        if not isinstance(self.start, GaussianStart | SphereStart):
+            raise ValueError(
+                f"start.kind = {self.start.kind!r} brings overlaps with a teacher, and that of a hidden manifold sees other "
+                "variables; choose 'gaussian' or 'sphere'."
+            )
+
     def _check_overlaps(self, start: OverlapStart) -> None:
         p, k = self.network.width, self.data.units
         M = np.array(start.M, dtype=object)
@@ -129,7 +152,8 @@ class OnePassProblem(Problem):
     @property
     def correlated(self) -> bool:
         """Whether inputs have a covariance of their own."""
-        return not isinstance(getattr(self.data, "covariance", Isotropic()), Isotropic)
+        covariance = getattr(self.data, "covariance", Isotropic())
+        return isinstance(self.data, HiddenManifold) or not isinstance(covariance, Isotropic)
 
     @property
     def learns_labels(self) -> bool:
@@ -145,11 +169,30 @@ class OnePassProblem(Problem):
     @property
     def spectrum(self) -> Spectrum:
         """The covariance of the inputs in numbers."""
+        if isinstance(self.data, HiddenManifold):
+            return self.manifold.spectrum
         return spectrum(getattr(self.data, "covariance", Isotropic()), self.dimension)
+
+    @property
+    def manifold(self) -> "Manifold":
+        """Features of hidden variables in numbers."""
+        from dimfree.onepass.manifold import manifold  # with Gaussian averages, which a problem is read without
+
+        assert isinstance(self.data, HiddenManifold), f"{self.data.kind} has no hidden variables"
+        return manifold(self.data.features, self.teacher_overlap, self.data.latent, self.dimension, self.run.seed)
+
+    @property
+    def given_teachers(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None:
+        """Teachers in the eigenbasis that belong to the data, not to a start; None where a start has its own."""
+        if isinstance(self.data, HiddenManifold):
+            return self.manifold.teachers
+        return self.spectrum.linear_teacher[0][None] if self.learns_labels else None
 
     @property
     def unusual(self) -> str | None:
         """A covariance, or momentum."""
+        if isinstance(self.data, HiddenManifold):
+            return "a hidden manifold"
         return "a structured covariance" if self.correlated else "momentum" if self.structured else None
 
     @property

@@ -82,14 +82,18 @@ class Spectrum(NamedTuple):
             return vectors
         return vectors[:, self.basis] if self.basis.ndim == 1 else vectors @ self.basis
 
+    def explained(self, phi: Float[np.ndarray, "*k d"]) -> Float[np.ndarray, "*k d"]:
+        """Sigma^-1 phi in the eigenbasis, and nothing where inputs vanish."""
+        s = self.coordinates
+        return np.divide(phi, s, out=np.zeros_like(phi), where=s > _EQUAL * s.max())
+
     @property
     def linear_teacher(self) -> tuple[Vector, float]:
         """w* = Sigma^-1 phi of the labels, in the eigenbasis, and the variance that it leaves (section 3)."""
         assert self.pool is not None
         assert self.pool.labels is not None
         rows, labels, s = self.pool.rows, self.pool.labels, self.coordinates
-        phi = self.dimension * rows.T @ labels / len(labels)
-        w = np.divide(phi, s, out=np.zeros_like(phi), where=s > _EQUAL * s.max())
+        w = self.explained(self.dimension * rows.T @ labels / len(labels))
         return w, float(np.mean(labels**2) - w**2 @ s / self.dimension)
 
 
@@ -185,10 +189,11 @@ def _of_matrix(file: Path) -> Spectrum:
     apart = float(np.abs(Sigma - Sigma.T).max())
     if apart > 1e-9 * np.abs(Sigma).max():
         raise ProblemError(f"{file.name} is not symmetric: entries differ by up to {apart:.2g}; give (S + S.T)/2.")
-    return _diagonalised(Sigma)
+    return diagonalised(Sigma)
 
 
-def _diagonalised(Sigma: Matrix, pool: Pool | None = None) -> Spectrum:
+def diagonalised(Sigma: Matrix, pool: Pool | None = None) -> Spectrum:
+    """A covariance by its eigenvalues and eigenvectors."""
     values, vectors = np.linalg.eigh((Sigma + Sigma.T) / 2)
     found = _sorted(_non_negative(values[::-1]))
     return Spectrum(found.values, found.multiplicities, vectors[:, ::-1], pool)
@@ -219,7 +224,7 @@ def _of_features(given: Features) -> Spectrum:
         raise ProblemError(f"all rows of {name} are the same; give features that vary.")
     x = x[:, varies] / (spread[varies] if given.scale == "each" else 1.0)
     x /= np.sqrt(np.mean(np.sum(x**2, axis=1)))
-    found = _diagonalised(x.shape[1] * x.T @ x / len(x))
+    found = diagonalised(x.shape[1] * x.T @ x / len(x))
     labels = None if given.labels is None else _labels(given, y, len(x))
     return found._replace(pool=Pool(x @ np.asarray(found.basis), labels, int(np.sum(~varies))))
 

@@ -117,7 +117,7 @@ def _structured(
     a, found = second_layer(problem), problem.spectrum
     match problem.start:
         case GaussianStart() | SphereStart() as start:
-            if not vectors and not problem.learns_labels and len(found.values) <= MOST_LEVELS:
+            if not vectors and problem.given_teachers is None and len(found.values) <= MOST_LEVELS:
                 return drawn_blocks(problem, start, a, key), None
             weights = drawn_weights(problem, start, key)
         case WeightsStart() as start:

@@ -28,8 +28,8 @@ def drawn_weights(
     p, k, found = problem.network.width, problem.data.units, problem.spectrum
     s, P, scale = jax.device_put((found.coordinates, problem.teacher_overlap, start.scale))
     weights, seen = _vectors(key, s, P, scale, (p, k), isinstance(start, SphereStart))
-    if problem.learns_labels:
-        return jnp.concatenate([weights[:p], jnp.asarray(found.linear_teacher[0])[None]])
+    if (teachers := problem.given_teachers) is not None:
+        return jnp.concatenate([weights[:p], jnp.asarray(teachers)])
     _check_rank(k, seen)
     return weights
 

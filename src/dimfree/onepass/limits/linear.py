@@ -14,6 +14,7 @@ from dimfree.description import Ask, Cost, Description, Piece, Values
 from dimfree.functions.activation import Polynomial
 from dimfree.functions.schedule import Constant
 from dimfree.functions.target import Committee
+from dimfree.onepass.limits.scope import hidden_labels
 from dimfree.onepass.model import StructuredModel
 from dimfree.onepass.quadrature import MOST_LEVELS
 from dimfree.onepass.start import Start
@@ -125,6 +126,8 @@ class LinearNetwork(Description[StructuredModel, Start]):
         """Anything that is not linear in the first layer."""
         if not _is_linear(model):
             return "it is exact for linear networks; set both activations to 'linear', or use sgd or ode."
+        if hidden := hidden_labels(model):
+            return hidden
         if model.train_a or not model.train_w or model.offsets:
             return "it is exact where the first layer alone learns, without offsets; set network.trained = ['first-layer']."
         if model.spherical or model.noisy or float(model.omega) or not isinstance(model.schedule, Constant):

@@ -23,7 +23,14 @@ from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.gaussian.variance.ladder import variance, variance_seconds
 from dimfree.onepass.limits.blocks import BlockEquations
-from dimfree.onepass.limits.caution import APART, exposure, large_eigenvalue, risk_apart, too_few_dimensions
+from dimfree.onepass.limits.caution import (
+    APART,
+    exposure,
+    few_hidden_variables,
+    large_eigenvalue,
+    risk_apart,
+    too_few_dimensions,
+)
 from dimfree.onepass.limits.exactness import inexact_kernels, inexact_variance
 from dimfree.onepass.limits.integration import Equations
 from dimfree.onepass.limits.mean_step import mean_growth
@@ -68,6 +75,7 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
         return (
             *super().warns(problem, model, seen),
             *too_few_dimensions(model),
+            *few_hidden_variables(model),
             *inexact_kernels(model, variances, problem.times),
             *(inexact_variance(model, seen, problem.times) if self.variance_on else ()),
         )
@@ -203,9 +211,9 @@ def _program(
     if not isinstance(model, StructuredModel):
         return one, model
     if model.momentum and float(model.theta) < A_RATE:
-        return MomentumEquations(one.rtol, one.atol, variance_on), model
+        return MomentumEquations(one.rtol, one.atol, variance_on), model.gaussian
     # a rate is all that is left of momentum that forgets fast
-    rate = replace(model, gamma=model.effective_rate, momentum=False, nesterov=False)
+    rate = replace(model.gaussian, gamma=model.effective_rate, momentum=False, nesterov=False)
     return BlockEquations(one.rtol, one.atol), rate if variance_on else _still(rate)
 
 

@@ -209,7 +209,7 @@ def _rule_refusal(model: OnePassModel) -> str | None:
 def _data_refusal(problem: OnePassProblem, model: OnePassModel) -> str | None:
     match model:
         case StructuredModel():
-            return f"it is not derived for {problem.unusual}; use ode or chain."
+            return f"it is not derived for {problem.unusual}; use ode or sgd."
         case TeacherModel():
             return _teacher_refusal(problem, model)
         case HypercubeModel():

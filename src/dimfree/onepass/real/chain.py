@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from dimfree.description import Cost, Evolution, Observed
 from dimfree.gaussian.draws import chi_squares, lower_triangle, normals
 from dimfree.gaussian.overlaps import Overlaps, factor
+from dimfree.onepass.limits.scope import hidden_labels
 from dimfree.onepass.model import DirectionsModel, StructuredModel
 from dimfree.onepass.observe import offset_seconds, overlap_risk, teacher_observables
 from dimfree.onepass.real.block import Progress, Samples, Scalars, run_block
@@ -51,6 +52,8 @@ class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
         """Noise on the weights moves overlaps in a way that is not worked out."""
         if model.noisy:
             return "noise on the weights is not worked out in overlap space; leave out training.inverse_temperature, or use sgd."
+        if hidden := hidden_labels(model):
+            return hidden
         if isinstance(model, StructuredModel) and not own_law_pays(model):
             return (
                 f"{model.s.size} distinct eigenvalues in {problem.dimension} dimensions: the chain is SGD itself; use sgd, or a "

@@ -14,7 +14,15 @@ from dimfree.gaussian.neuron_risk import risk_seconds
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.hypercube import hypercube_look, look_seconds
 from dimfree.onepass.law import level_of
-from dimfree.onepass.model import DirectionsModel, HypercubeModel, StructuredModel, TeacherModel, TwoGaussiansModel
+from dimfree.onepass.manifold_risk import manifold_risk, manifold_seconds
+from dimfree.onepass.model import (
+    DirectionsModel,
+    HypercubeModel,
+    ManifoldModel,
+    StructuredModel,
+    TeacherModel,
+    TwoGaussiansModel,
+)
 from dimfree.onepass.observe import (
     MOST_BLOCKS,
     gaussians_risk,
@@ -53,9 +61,11 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         p, d, R, steps = model.width, problem.dimension, problem.run.replicas, problem.steps(problem.run.until)
         n = p + (model.units if isinstance(model, DirectionsModel) else 0)
         per_sample = d * (9e-9 + 1e-10 * n) + 3e-8 * n + 1e-6 / R
+        if isinstance(model, ManifoldModel):
+            per_sample += 6e-11 * d * (d + model.latent.directions.shape[0])
         if model.noisy:
             per_sample += 6.5e-9 * p * d / model.batch  # noise is drawn once a step
-        looks = len(problem.times) * R * _look_seconds(model)
+        looks = len(problem.times) * (R * _look_seconds(model) + manifold_seconds(model, R))
         return Cost(COMPILING + steps * model.batch * R * per_sample + looks, steps, R * d * (8.0 * n + 200))
 
     def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
@@ -90,6 +100,9 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
     def look(self, model: OnePassModel, network: Network) -> PyTree[Float[Array, "r ..."]]:
         """Overlaps measured on the vectors; on two Gaussians norms and risks; on the hypercube what test points see."""
         bias, a = network.scalars.bias.T, network.scalars.a.T
+        if isinstance(model, ManifoldModel):
+            blocks = level_overlaps(model, network)
+            return blocks, bias, manifold_risk(model, network.students, blocks.fields(model.units), bias)
         if isinstance(model, StructuredModel):
             return level_overlaps(model, network), bias
         if isinstance(model, TeacherModel):
@@ -106,6 +119,8 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         bias, a = network.scalars.bias.T, network.scalars.a.T
         if isinstance(model, StructuredModel):
             fields = level_overlaps(model, network).fields(model.units)
+            if isinstance(model, ManifoldModel):
+                return manifold_risk(model, network.students, fields, bias)["risk"]
             return jax.vmap(lambda state, b: overlap_risk(model, state, b))(fields, bias)
         if isinstance(model, TeacherModel):
             return jax.vmap(lambda state, b: overlap_risk(model, state, b))(_overlaps(network), bias)
@@ -116,6 +131,11 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
 
     def observe(self, model: OnePassModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
         """The risk of a teacher's student is a function of its overlaps."""
+        if isinstance(model, ManifoldModel):
+            *overlaps, risk = looks
+            seen = structured_observables(model, *overlaps)
+            seen.pop("components", None)  # those of Gaussian inputs
+            return seen | risk
         if isinstance(model, StructuredModel):
             return structured_observables(model, *looks)
         return teacher_observables(model, *looks) if isinstance(model, TeacherModel) else looks

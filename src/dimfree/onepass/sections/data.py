@@ -22,30 +22,20 @@ def _is_isotropic(covariance: object) -> bool:
 GivenCovariance = Annotated[AnyCovariance, Field(exclude_if=_is_isotropic)]
 
 
-class Teacher(Section):
-    """Gaussian inputs, labels from a teacher network of `units` hidden units, plus label noise.
-
-    A single-index link is a teacher with one unit and the link as its activation. Inputs are isotropic unless a `covariance` is
-    given; `overlap` is then that of the teacher's preactivations.
-    """
+class TeacherNetwork(Section):
+    """Labels from a network of `units` hidden units, plus label noise, whatever the inputs are."""
 
     title: ClassVar[str] = "[data]"
-    kind: Literal["teacher"] = "teacher"
+    kind: str
     units: PositiveInt = 2
     activation: Activation = "erf"
     second_layer: float | tuple[float, ...] = 1.0
     overlap: Literal["orthonormal"] | Matrix = "orthonormal"
     scaling: Scaling = "mean"
     noise: NonNegativeFloat = 1e-3
-    covariance: GivenCovariance = Isotropic()
-
-    @classmethod
-    def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """A file of rows is enough to mean their covariance."""
-        return spelled_covariance(values)
 
     @model_validator(mode="after")
-    def _consistent(self) -> "Teacher":
+    def _consistent(self) -> "TeacherNetwork":
         if isinstance(self.second_layer, tuple) and len(self.second_layer) != self.units:
             raise ValueError(
                 f"second_layer has {len(self.second_layer)} entries for {self.units} units; give one per unit."
@@ -53,6 +43,34 @@ class Teacher(Section):
         if self.overlap != "orthonormal":
             check_covariance(np.array(self.overlap, dtype=object), self.units, "overlap")
         return self
+
+
+class Teacher(TeacherNetwork):
+    """Gaussian inputs, labels from a teacher network of `units` hidden units, plus label noise.
+
+    A single-index link is a teacher with one unit and the link as its activation. Inputs are isotropic unless a `covariance` is
+    given; `overlap` is then that of the teacher's preactivations.
+    """
+
+    kind: Literal["teacher"] = "teacher"
+    covariance: GivenCovariance = Isotropic()
+
+    @classmethod
+    def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """A file of rows is enough to mean their covariance."""
+        return spelled_covariance(values)
+
+
+class HiddenManifold(TeacherNetwork):
+    """Inputs are features of a few hidden Gaussian variables, and the teacher sees these variables, not the features.
+
+    With `latent` variables z, x_i = features(F_i.z/sqrt(latent)) over sqrt(dimension), of variance 1/dimension. The directions F,
+    at random, and the teacher's are drawn from run.seed: all starts share them.
+    """
+
+    kind: Literal["hidden-manifold"] = "hidden-manifold"
+    latent: Annotated[int, Field(ge=1, le=10_000)] = 150
+    features: Literal["sign", "erf", "tanh", "linear"] = "sign"
 
 
 class MultiIndex(Section):
@@ -135,7 +153,7 @@ class TwoGaussians(Section):
         return 0
 
 
-Data = Annotated[Teacher | MultiIndex | TwoGaussians | Hypercube, Field(discriminator="kind")]
+Data = Annotated[Teacher | MultiIndex | TwoGaussians | Hypercube | HiddenManifold, Field(discriminator="kind")]
 
 
 def check_covariance(given: "np.ndarray[tuple[int, ...], np.dtype[np.object_]]", size: int, name: str) -> None:
