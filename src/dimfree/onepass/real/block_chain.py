@@ -4,7 +4,7 @@ docs/theory/structured.md, section 1.5. The part of the inputs along one eigenva
 as on isotropic inputs (chain.py); they meet in the preactivations and in the Gram matrix, which are sums over all blocks.
 """
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from dimfree.description import Cost, Observed
+from dimfree.description import Observed
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.draws import chi_squares, lower_triangle, normals
 from dimfree.gaussian.overlaps import factor
@@ -20,10 +20,9 @@ from dimfree.onepass.model import StructuredModel
 from dimfree.onepass.observe import overlap_risk, structured_observables
 from dimfree.onepass.quadrature import MOST_LEVELS
 from dimfree.onepass.real.block import Progress, Samples, Scalars, run_block
-from dimfree.onepass.real.blocked import AtBlock, BlockedSGD
+from dimfree.onepass.real.blocked import AtBlock, Blocked
 from dimfree.onepass.rule import block_steps
 from dimfree.onepass.start import Start
-from dimfree.problem import Problem
 
 
 class BlockNetwork(eqx.Module):
@@ -35,17 +34,8 @@ class BlockNetwork(eqx.Module):
     norms: Float[Array, "r p"]
 
 
-class BlockChain(BlockedSGD[StructuredModel, BlockNetwork]):
+class BlockChain(Blocked[StructuredModel, BlockNetwork]):
     """The program of `chain` on structured inputs."""
-
-    name: ClassVar[str] = "chain"
-    summary: ClassVar[str] = "real one-pass SGD in overlap space on structured inputs, exact in law"
-    cites: ClassVar[tuple[str, ...]] = ("saad1995", "yoshida2019")
-    models: ClassVar[type[StructuredModel]] = StructuredModel
-
-    def cost(self, problem: Problem, model: StructuredModel) -> Cost:
-        """Told by the description whose program this is."""
-        raise NotImplementedError
 
     def begin(self, model: StructuredModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[BlockNetwork]:
         """Every replica starts from the same overlaps."""
