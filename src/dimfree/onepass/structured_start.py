@@ -6,7 +6,7 @@ docs/theory/structured.md: students are as on isotropic inputs; teachers have th
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
 from dimfree.compiled import brief_program
 from dimfree.errors import ProblemError
@@ -103,10 +103,14 @@ def _check_rank(units: int, seen: Float[Array, ""]) -> None:
 
 def measured_blocks(problem: OnePassProblem, weights: Float[Array, "n d"], a: Float[Array, " p"]) -> Blocks:
     """Overlaps of weights in the eigenbasis, level by level."""
-    found, W = problem.spectrum, np.asarray(weights)
-    firsts = np.concatenate([[0], np.cumsum(found.multiplicities)[:-1]])
-    Omega = np.stack([np.add.reduceat(W * row, firsts, axis=1) for row in W], axis=-1) / found.dimension
-    return _with_levels(jax.device_put(np.moveaxis(Omega, 1, 0)), a, found)
+    found = problem.spectrum
+    return _with_levels(jax.device_put(summed_overlaps(np.asarray(weights), found.multiplicities)), a, found)
+
+
+def summed_overlaps(W: Float[np.ndarray, "n d"], counts: Int[np.ndarray, " b"]) -> Float[np.ndarray, "b n n"]:
+    """Overlaps of so many coordinates after the other."""
+    firsts = np.cumsum(counts) - counts
+    return np.stack([np.add.reduceat(W * row, firsts, axis=1).T for row in W], axis=-1) / W.shape[1]
 
 
 def _with_levels(Omega: Float[Array, "b n n"], a: Float[Array, " p"], found: Spectrum) -> Blocks:

@@ -93,8 +93,8 @@ def block_noise(key: Key[Array, ""], m: int, replicas: int) -> Float[Array, "m r
 
 def own_law_pays(model: StructuredModel) -> bool:
     """Whether the chain knows less than the vectors do: the directions it follows are fewer than half of all."""
-    n, d = (2 if model.momentum else 1) * model.width + model.units, float(model.dimension)
-    return model.s.size <= MOST_LEVELS and bool(np.sum(np.minimum(n, np.asarray(model.multiplicities))) < d / 2)
+    followed = np.sum(np.minimum(model.vectors, np.asarray(model.multiplicities)))
+    return model.s.size <= MOST_LEVELS and bool(followed < float(model.dimension) / 2)
 
 
 def _blocks(model: StructuredModel, network: BlockNetwork) -> Blocks:

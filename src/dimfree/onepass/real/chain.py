@@ -53,8 +53,8 @@ class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
             return "noise on the weights is not worked out in overlap space; leave out training.inverse_temperature, or use sgd."
         if isinstance(model, StructuredModel) and not own_law_pays(model):
             return (
-                f"{model.s.size} distinct eigenvalues in {problem.dimension} dimensions: the chain is SGD itself; use sgd, or a "
-                "covariance of a few levels."
+                f"{model.s.size} distinct eigenvalues in {problem.dimension} dimensions: the chain is SGD itself; use sgd, or "
+                "binned-chain where bins of eigenvalues have many directions."
             )
         return None
 
