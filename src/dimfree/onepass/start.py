@@ -117,7 +117,8 @@ def _structured(
     a, found = second_layer(problem), problem.spectrum
     match problem.start:
         case GaussianStart() | SphereStart() as start:
-            if not vectors and not problem.learns_labels and len(found.values) <= MOST_LEVELS:
+            anywhere = not (problem.learns_labels or problem.directions)
+            if not vectors and anywhere and len(found.values) <= MOST_LEVELS:
                 return drawn_blocks(problem, start, a, key), None
             weights = drawn_weights(problem, start, key)
         case WeightsStart() as start:

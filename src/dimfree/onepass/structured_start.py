@@ -3,6 +3,8 @@
 docs/theory/structured.md: students are as on isotropic inputs; teachers have the overlaps of the problem as preactivations.
 """
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +18,9 @@ from dimfree.gaussian.overlaps import factor
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.quadrature import reduced
 from dimfree.onepass.sections import GaussianStart, SphereStart
+from dimfree.onepass.sections.directions import Directions
 from dimfree.onepass.spectrum import Spectrum
+from dimfree.tables import read_table
 
 _LOST = 1e-12  # of a teacher's variance: what is less is none
 
@@ -27,7 +31,8 @@ def drawn_weights(
     """Students, then teachers, in the eigenbasis."""
     p, k, found = problem.network.width, problem.data.units, problem.spectrum
     s, P, scale = jax.device_put((found.coordinates, problem.teacher_overlap, start.scale))
-    weights, seen = _vectors(key, s, P, scale, (p, k), isinstance(start, SphereStart))
+    given = None if problem.directions is None else given_directions(problem, problem.directions, key)
+    weights, seen = _vectors(key, s, P, scale, (p, k), isinstance(start, SphereStart), given)
     if problem.learns_labels:
         return jnp.concatenate([weights[:p], jnp.asarray(found.linear_teacher[0])[None]])
     _check_rank(k, seen)
@@ -46,6 +51,30 @@ def drawn_blocks(
     return _with_levels(Omega, a, found)
 
 
+def given_directions(problem: OnePassProblem, given: Directions, key: Key[Array, ""]) -> Float[Array, "k d"]:
+    """Teachers of a signal s w*² that falls as rank^-power, with random signs (section 5), or those of a file."""
+    k, found = problem.data.units, problem.spectrum
+    if given.file is not None:
+        return jax.device_put(found.into_eigenbasis(_read_directions(given.file, (k, found.dimension))))
+    assert given.power is not None
+    s = found.coordinates
+    rank = np.empty(s.size)
+    rank[np.argsort(-s, kind="stable")] = np.arange(1.0, s.size + 1)
+    size = np.where(s > 0, rank ** (-given.power / 2) / np.sqrt(np.where(s > 0, s, 1.0)), 0.0)
+    return jax.random.rademacher(jax.random.split(key)[1], (k, s.size), float) * size
+
+
+def _read_directions(file: Path, shape: tuple[int, int]) -> Float[np.ndarray, "k d"]:
+    rows = np.atleast_2d(read_table(file))
+    if rows.shape != shape:
+        raise ProblemError(
+            f"[data.directions] names the file {str(file)!r} of shape {rows.shape}; it must be {shape}, units x dimension."
+        )
+    if not np.isfinite(rows).all():
+        raise ProblemError(f"[data.directions] names the file {str(file)!r}, which has entries that are not finite.")
+    return rows
+
+
 @brief_program
 def _vectors(
     key: Key[Array, ""],
@@ -54,13 +83,14 @@ def _vectors(
     scale: Float[Array, ""],
     sizes: tuple[int, int],
     sphere: bool,
+    given: Float[Array, "k d"] | None,
 ) -> tuple[Float[Array, "n d"], Float[Array, ""]]:
     (p, k), d = sizes, s.size
     student_key, teacher_key = jax.random.split(key)
     W = scale * jax.random.normal(student_key, (p, d))
     if sphere:
         W = scale * W * jnp.sqrt(d / jnp.sum(W**2, axis=1, keepdims=True))
-    free = jax.random.normal(teacher_key, (k, d))
+    free = jax.random.normal(teacher_key, (k, d)) if given is None else given
     T, seen = _seen_as(P, (free * s) @ free.T / d)
     return jnp.concatenate([W, T @ free]), seen
 
