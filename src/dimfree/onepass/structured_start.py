@@ -4,6 +4,7 @@ docs/theory/structured.md: students are as on isotropic inputs; teachers have th
 """
 
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,14 +26,22 @@ from dimfree.tables import read_table
 _LOST = 1e-12  # of a teacher's variance: what is less is none
 
 
+class _Law(NamedTuple):
+    """What a start is drawn from."""
+
+    s: Float[Array, " _"]  # eigenvalues, of every coordinate or of every level
+    P: Float[Array, "k k"]
+    scale: Float[Array, ""]
+
+
 def drawn_weights(
     problem: OnePassProblem, start: GaussianStart | SphereStart, key: Key[Array, ""]
 ) -> Float[Array, "n d"]:
     """Students, then teachers, in the eigenbasis."""
     p, k, found = problem.network.width, problem.data.units, problem.spectrum
-    s, P, scale = jax.device_put((found.coordinates, problem.teacher_overlap, start.scale))
+    law = _Law(*jax.device_put((found.coordinates, problem.teacher_overlap, start.scale)))
     given = None if problem.directions is None else given_directions(problem, problem.directions, key)
-    weights, seen = _vectors(key, s, P, scale, (p, k), isinstance(start, SphereStart), given)
+    weights, seen = _vectors(key, law, (p, k), isinstance(start, SphereStart), given)
     if problem.learns_labels:
         return jnp.concatenate([weights[:p], jnp.asarray(found.linear_teacher[0])[None]])
     _check_rank(k, seen)
@@ -44,9 +53,9 @@ def drawn_blocks(
 ) -> Blocks:
     """The overlaps of such vectors from their exact law: one Wishart matrix per eigenvalue."""
     p, k, found = problem.network.width, problem.data.units, problem.spectrum
-    s, P, scale = jax.device_put((found.values, problem.teacher_overlap, start.scale))
+    law = _Law(*jax.device_put((found.values, problem.teacher_overlap, start.scale)))
     counts = tuple(int(count) for count in found.multiplicities)
-    Omega, seen = _overlaps(key, s, P, scale, (p, k), counts, isinstance(start, SphereStart))
+    Omega, seen = _overlaps(key, law, (p, k), counts, isinstance(start, SphereStart))
     _check_rank(k, seen)
     return _with_levels(Omega, a, found)
 
@@ -77,15 +86,9 @@ def _read_directions(file: Path, shape: tuple[int, int]) -> Float[np.ndarray, "k
 
 @brief_program
 def _vectors(
-    key: Key[Array, ""],
-    s: Float[Array, " d"],
-    P: Float[Array, "k k"],
-    scale: Float[Array, ""],
-    sizes: tuple[int, int],
-    sphere: bool,
-    given: Float[Array, "k d"] | None,
+    key: Key[Array, ""], law: _Law, sizes: tuple[int, int], sphere: bool, given: Float[Array, "k d"] | None
 ) -> tuple[Float[Array, "n d"], Float[Array, ""]]:
-    (p, k), d = sizes, s.size
+    (s, P, scale), (p, k), d = law, sizes, law.s.size
     student_key, teacher_key = jax.random.split(key)
     W = scale * jax.random.normal(student_key, (p, d))
     if sphere:
@@ -97,15 +100,9 @@ def _vectors(
 
 @brief_program
 def _overlaps(
-    key: Key[Array, ""],
-    s: Float[Array, " b"],
-    P: Float[Array, "k k"],
-    scale: Float[Array, ""],
-    sizes: tuple[int, int],
-    counts: tuple[int, ...],
-    sphere: bool,
+    key: Key[Array, ""], law: _Law, sizes: tuple[int, int], counts: tuple[int, ...], sphere: bool
 ) -> tuple[Float[Array, "b n n"], Float[Array, ""]]:
-    p, n = sizes[0], sum(sizes)
+    (s, P, scale), p, n = law, sizes[0], sum(sizes)
     keys = jax.random.split(key, len(counts))
     Omega = jnp.stack([wishart(keys[b], n, count) for b, count in enumerate(counts)]) / sum(counts)
     stretch = jnp.full(p, scale)

@@ -53,15 +53,9 @@ class BlockChain(Blocked[StructuredModel, BlockNetwork]):
         active: Int[Array, ""],
     ) -> BlockNetwork:
         """Draw fields and Gram matrices from their exact law, run SGD on them, update the overlaps of every block."""
-        steps, p, replicas = block_steps(model.batch), model.width, network.a.shape[0]
-        input_key, noise_key = jax.random.split(key)
-        parts = drawn_parts(model, network.Omega, steps * model.batch, input_key)
-        fields = jnp.moveaxis(jnp.sum(parts.fields, axis=1), 0, -1)  # (b, n, r)
-        gram = jnp.moveaxis(jnp.sum(parts.gram, axis=1), 0, -1)
-        labels = model.law.label(fields[:, p:], block_noise(noise_key, steps * model.batch, replicas))
-        samples = Samples(fields[:, :p], labels, gram)
+        parts, _, samples = drawn_samples(model, network.Omega, key)
         scalars = Scalars(network.a.T, network.bias.T, network.norms.T)
-        progress = run_block(model, samples, scalars, block * steps, active)
+        progress = run_block(model, samples, scalars, block * self.steps_per_block(model), active)
         Omega = _updated(model, network.Omega, parts, progress)
         return BlockNetwork(Omega, progress.scalars.a.T, progress.scalars.bias.T, network.norms)
 
@@ -86,9 +80,17 @@ class Parts(NamedTuple):
     gram: Float[Array, "r b m m"]
 
 
-def block_noise(key: Key[Array, ""], m: int, replicas: int) -> Float[Array, "m r"]:
-    """Label noise of a block of samples."""
-    return normals(key, m * replicas).reshape(m, replicas).astype(float)
+def drawn_samples(
+    model: StructuredModel, Omega: Float[Array, "r b n n"], key: Key[Array, ""]
+) -> tuple[Parts, Float[Array, "m n r"], Samples]:
+    """A block of samples from its exact law: along every eigenvalue, the preactivations of all vectors, and what SGD sees."""
+    m, replicas = block_steps(model.batch) * model.batch, Omega.shape[0]
+    input_key, noise_key = jax.random.split(key)
+    parts = drawn_parts(model, Omega, m, input_key)
+    fields, gram = (jnp.moveaxis(jnp.sum(x, axis=1), 0, -1) for x in parts)
+    noise = normals(noise_key, m * replicas).reshape(m, replicas).astype(float)
+    labels = model.law.label(fields[:, -model.units :], noise)
+    return parts, fields, Samples(fields[:, : model.width], labels, gram)
 
 
 def own_law_pays(model: StructuredModel) -> bool:
