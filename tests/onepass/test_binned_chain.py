@@ -1,5 +1,6 @@
 """The chain for very many eigenvalues: which bins there are, whose law it has, and that it says by how much they are off."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +9,7 @@ from scipy.stats import ks_2samp
 
 import dimfree as df
 from dimfree.description import Ask
-from dimfree.onepass.bins import bin_sizes, binned_model, binned_start
+from dimfree.onepass.bins import bin_sizes, binned
 from dimfree.onepass.model import model
 from dimfree.onepass.real.binned_chain import _binning_error
 from dimfree.onepass.start import draw_start
@@ -45,10 +46,12 @@ def test_bins_keep_the_trace_and_all_overlaps():
     levels = {"kind": "levels", "values": values.tolist(), "multiplicities": [2] * 60, "normalise": False}
     problem = df.Problem(dimension=120, data={"kind": "teacher", "covariance": levels}, network={"width": 2})
     m, start = model(problem), draw_start(problem, jax.random.key(1), vectors=True)
-    bins = binned_model(m, 4, 1.5)
+    bins, begun = binned(m, start, 4, 1.5)
     assert float(bins.s @ bins.rho) == pytest.approx(float(m.s @ m.rho), rel=1e-12)
     assert (np.diff(np.asarray(bins.s)) <= 0).all()
-    found = binned_start(m, bins, start).blocks
+    found = begun.blocks
+    np.testing.assert_allclose(np.einsum("b,bij->ij", bins.s, found.Omega[:, 2:, 2:]), bins.target.P, rtol=1e-12)
+    assert np.abs(np.asarray(bins.target.P) - np.eye(2)).max() > 1e-5
     np.testing.assert_allclose(found.plain(2).Q, start.blocks.plain(2).Q, rtol=1e-12)
     top = int(np.argmax(values))  # two coordinates, which are the two first bins
     np.testing.assert_allclose(found.Omega[:2].sum(axis=0), start.blocks.Omega[top], rtol=1e-12)
@@ -61,8 +64,7 @@ def test_the_error_is_of_the_order_that_the_sheet_measured():
     m, start = model(problem), draw_start(problem, jax.random.key(2), vectors=True)
     times = np.linspace(0.0, 5.0, 6)
     for kept, ratio, measured in ((8, 1.5, 7e-3), (32, 1.1, 9e-4)):
-        bins = binned_model(m, kept, ratio)
-        error = _binning_error((m, start), (bins, binned_start(m, bins, start)), times).max()
+        error = _binning_error((m, start), binned(m, start, kept, ratio), times).max()
         assert measured / 5 < error < measured * 5, (kept, ratio, error)
 
 
@@ -72,7 +74,7 @@ def test_the_law_is_that_of_sgd_with_the_binned_spectrum():
     problem, replicas = power(100, **{"training.learning_rate": 2.0, "data.units": 1}), 1000
     one = df.BinnedChain(4, 1.6)
     m, start = model(problem), draw_start(problem, jax.random.key(3), vectors=True)
-    bins = binned_model(m, one.kept, one.ratio)
+    bins, _ = binned(m, start, one.kept, one.ratio)
     times = np.array([0.0, 40 * problem.time_step])
     pieces = [*one.account(m, start, Ask(times, replicas, jax.random.key(4)))]
     chain = {name: np.concatenate([piece.observables[name] for piece in pieces]) for name in ("risk", "Q", "M")}
@@ -80,7 +82,8 @@ def test_the_law_is_that_of_sgd_with_the_binned_spectrum():
     values = np.asarray(bins.s).tolist()
     levels = {"kind": "levels", "values": values, "multiplicities": sizes.tolist(), "normalise": False}
     same = problem.replace(data={"kind": "teacher", "units": 1, "noise": 0.01, "covariance": levels})
-    vectors = jax.jit(lambda s, t: df.VectorSGD().run(model(same), s, t, jax.random.key(5), replicas))
+    alike = eqx.tree_at(lambda x: x.target.P, model(same), bins.target.P)  # of which risks are told
+    vectors = jax.jit(lambda s, t: df.VectorSGD().run(alike, s, t, jax.random.key(5), replicas))
     seen = vectors(start, jnp.asarray(times))
     for name, values in chain.items():
         first, second = (np.asarray(x)[1].reshape(replicas, -1) for x in (values, seen[name]))

@@ -135,6 +135,15 @@ def solved(one, m, start, times):
     return one.run(m, start, times, KEY)["risk"][:, 0]
 
 
+def test_an_account_has_the_overlaps_of_preactivations():
+    problem = structured([3.0, 0.5], [20, 80], **{"run.until": 0.5, "run.points": 4})
+    data, blocks = df.solve(problem, "dimensionless"), draw_start(problem, jax.random.key(0), vectors=True).blocks
+    assert {"risk", "M", "Q_diagonal", "M_block", "a"} == {*data.data_vars}
+    seen = np.einsum("b,tbik->tik", blocks.s, data["M_block"].values[:, 0])
+    np.testing.assert_allclose(data["M"].values[:, 0], seen, rtol=1e-12)
+    assert (np.diff(data["risk"].values[:, 0]) < 0).all()
+
+
 def test_refusals_say_what_to_change():
     levels = structured([2.0, 0.5], [30, 70])
     assert why_not(Dimensionless(), levels) is None

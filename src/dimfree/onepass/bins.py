@@ -3,6 +3,7 @@
 from dataclasses import replace
 from math import ceil
 
+import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Float, Int
@@ -35,14 +36,18 @@ def binned_model(model: StructuredModel, kept: int, ratio: float) -> StructuredM
     )
 
 
-def binned_start(model: StructuredModel, binned: StructuredModel, start: Start) -> Start:
-    """The same with the sum of all overlaps in every bin."""
+def binned(model: StructuredModel, start: Start, kept: int, ratio: float) -> tuple[StructuredModel, Start]:
+    """Model and start with the sum of all overlaps in every bin; the teachers' preactivations are those of the bins, too."""
     assert start.weights is not None, "vectors are among the needs of whoever bins them"
-    falling = np.argsort(-_coordinates(model), kind="stable")
-    sizes = np.asarray(binned.multiplicities).astype(int)
-    Omega = summed_overlaps(np.asarray(start.weights)[:, falling], sizes)
-    blocks = Blocks(jax.device_put(Omega), start.blocks.a, binned.s, binned.rho, jax.device_put(0.0))
-    return replace(start, measured=blocks, weights=None)
+    bins, s = binned_model(model, kept, ratio), _coordinates(model)
+    falling = np.argsort(-s, kind="stable")
+    W, k = np.asarray(start.weights)[:, falling], model.units
+    Omega = summed_overlaps(W, np.asarray(bins.multiplicities).astype(int))
+    before = (W[-k:] * s[falling]) @ W[-k:].T / s.size
+    after = np.einsum("b,bij->ij", np.asarray(bins.s), Omega[:, -k:, -k:])
+    bins = eqx.tree_at(lambda m: m.target.P, bins, jax.device_put(np.asarray(model.target.P) + after - before))
+    blocks = Blocks(jax.device_put(Omega), start.blocks.a, bins.s, bins.rho, jax.device_put(0.0))
+    return bins, replace(start, measured=blocks, weights=None)
 
 
 def _coordinates(model: StructuredModel) -> Float[np.ndarray, " d"]:

@@ -117,7 +117,7 @@ class WideNetwork(Equations[DirectionsModel, Particles]):
     def failure(self, model: DirectionsModel, state: Integrated[Particles]) -> str | None:
         """Where the equations blew up, the solver gave up, or the series lost its accuracy, and what to try."""
         failure = super().failure(model, state)
-        if failure:
+        if failure or not isinstance(state.state, Particles):  # those for every eigenvalue use all pairs
             return failure
         left_out = self.cut_off(model, state.state)
         if left_out <= _CUT_OFF:
@@ -227,7 +227,7 @@ class Dimensionless(WideNetwork):
 
     def _is_linear(self, model: DirectionsModel) -> bool:
         m = model
-        if isinstance(m, StructuredModel):  # all pairs
+        if isinstance(m, StructuredModel):
             return False
         implicit = implicit_steps(model, m.width * (m.units + 2))
         return uses_series(m.activation, m.units, m.width) and not implicit

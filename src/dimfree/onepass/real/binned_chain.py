@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from dimfree.compiled import quick_program
 from dimfree.description import Ask, Cost, Description, Dynamics, Piece, Times, Values
 from dimfree.errors import ProblemError
-from dimfree.onepass.bins import binned_model, binned_start
+from dimfree.onepass.bins import binned, binned_model
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.limits.scope import not_derived
 from dimfree.onepass.model import DirectionsModel, StructuredModel
@@ -51,13 +51,13 @@ class BinnedChain(Description[StructuredModel, Start]):
         """Few eigenvalues need no bins, and bins of few directions are of no use."""
         if own_law_pays(model):
             return f"{model.s.size} eigenvalues need no bins; use chain, which is exact."
-        binned = binned_model(model, self.kept, self.ratio)
-        if not own_law_pays(binned):
+        bins = binned_model(model, self.kept, self.ratio)
+        if not own_law_pays(bins):
             return (
-                f"{binned.s.size} bins of {problem.dimension} dimensions are SGD itself for {model.width} units; use sgd, or "
+                f"{bins.s.size} bins of {problem.dimension} dimensions are SGD itself for {model.width} units; use sgd, or "
                 "raise dimension."
             )
-        return OverlapChain().refuses(problem, binned)
+        return OverlapChain().refuses(problem, bins)
 
     def cost(self, problem: Problem, model: StructuredModel) -> Cost:
         """That of the chain, and of the ODE twice."""
@@ -70,11 +70,10 @@ class BinnedChain(Description[StructuredModel, Start]):
 
     def account(self, model: StructuredModel, start: Start, ask: Ask) -> Iterator[Piece]:
         """The chain of the bins, and by how much these change the ODE."""
-        binned = binned_model(model, self.kept, self.ratio)
-        begun = binned_start(model, binned, start)
-        error = _binning_error((model, start), (binned, begun), ask.times)
+        bins = binned(model, start, self.kept, self.ratio)
+        error = _binning_error((model, start), bins, ask.times)
         first = ask.reached.upto
-        for piece in OverlapChain().account(binned, begun, ask):
+        for piece in OverlapChain().account(*bins, ask):
             assert piece.reached is not None
             last, shape = piece.reached.upto, piece.observables["risk"].shape
             seen = {name: x for name, x in piece.observables.items() if not name.endswith("_block")}
