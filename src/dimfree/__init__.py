@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from dimfree.onepass.limits.wide import Dimensionless, MeanField
     from dimfree.onepass.model import HypercubeModel, StructuredModel, TeacherModel, TwoGaussiansModel, model
     from dimfree.onepass.problem import OnePassProblem
+    from dimfree.onepass.real.binned_chain import BinnedChain
     from dimfree.onepass.real.chain import OverlapChain
     from dimfree.onepass.real.rows import RowsSGD
     from dimfree.onepass.real.vectors import VectorSGD
@@ -199,6 +200,7 @@ _HOMES = {
         "model",
     ),
     "dimfree.onepass.problem": ("OnePassProblem",),
+    "dimfree.onepass.real.binned_chain": ("BinnedChain",),
     "dimfree.onepass.real.chain": ("OverlapChain",),
     "dimfree.onepass.real.rows": ("RowsSGD",),
     "dimfree.onepass.real.vectors": ("VectorSGD",),

@@ -124,10 +124,10 @@ class Description(eqx.Module, Generic[M, S]):
 AnyDescription = Description[Never, Never]  # of whatever model and start
 
 
-class Evolution(Description[M, S], Generic[M, S, X]):
-    """Memoryless: a state that is advanced. `begin` and `advance` are pure: jit and vmap pass through, and grad for theories."""
+class Dynamics(eqx.Module, Generic[M, S, X]):
+    """A state that is advanced, without memory; pure, so that jit and vmap pass through, and grad for theories."""
 
-    chunk: ClassVar[int] = 1  # how many times one call of `advance` answers
+    real: ClassVar[bool] = False
 
     @abstractmethod
     def begin(self, model: M, start: S, replicas: int, key: Key[Array, ""]) -> X:
@@ -137,21 +137,27 @@ class Evolution(Description[M, S], Generic[M, S, X]):
     def advance(self, model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
         """The state at the last of `times`, and what is observed at each of them; one replica for a deterministic theory."""
 
+    def run(self, model: M, start: S, times: Float[Array, " t"], key: Key[Array, ""], replicas: int = 1) -> Observed:
+        """Observables at `times`, in one pure call."""
+        return self.advance(model, self.begin(model, start, replicas, key), times)[1]
+
+
+class Evolution(Dynamics[M, S, X], Description[M, S], Generic[M, S, X]):
+    """Memoryless: the account of a dynamics, its own or that of its twin."""
+
+    chunk: ClassVar[int] = 1  # how many times one call of `advance` answers
+
     def failure(self, model: M, state: X) -> str | None:
         """Why the state is no longer to be trusted (a solver gave up), in one sentence; None while all is well."""
         return None
 
-    def twin(self, model: M) -> tuple["Evolution[M, S, X]", M]:
-        """Whose program runs it, and with what numbers: what is a special case of another description is not compiled itself."""
+    def twin(self, model: M) -> tuple[Dynamics[M, S, X], M]:
+        """Whose program runs it, and with what numbers: what is a special case of another is not compiled itself."""
         return self, model
 
-    def runner(self, model: M) -> tuple["Evolution[M, S, X]", M]:
+    def runner(self, model: M) -> tuple[Dynamics[M, S, X], M]:
         """Its twin, if it names one itself: a subclass that changes anything has a program of its own."""
         return self.twin(model) if "twin" in vars(type(self)) else (self, model)
-
-    def run(self, model: M, start: S, times: Float[Array, " t"], key: Key[Array, ""], replicas: int = 1) -> Observed:
-        """Observables at `times`, in one pure call."""
-        return self.advance(model, self.begin(model, start, replicas, key), times)[1]
 
     def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
         """Chunks of times, all of one shape, so that there is one compilation; groups of replicas share the cores."""
@@ -184,7 +190,7 @@ def _groups(ask: Ask) -> list[Ask]:
     return [ask._replace(replicas=size, key=jax.random.fold_in(ask.key, number)) for number in range(count)]
 
 
-def begun(one: Evolution[M, S, X], model: M, start: S, replicas: int, key: Key[Array, ""]) -> X:
+def begun(one: Dynamics[M, S, X], model: M, start: S, replicas: int, key: Key[Array, ""]) -> X:
     """Where an evolution begins, in the types of what it goes on with."""
     state: X = jax.tree.map(_as_computed, one.begin(model, start, replicas, key))
     return state
@@ -197,7 +203,7 @@ def _as_computed(leaf: object) -> object:
     return jax.lax.convert_element_type(leaf, leaf.dtype)
 
 
-def advanced(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
+def advanced(one: Dynamics[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
     """Where it goes from there."""
     return one.advance(model, state, times)
 
@@ -206,12 +212,12 @@ _begin = brief_program(begun)
 _ADVANCED = {False: quick_program(advanced), True: program(advanced)}  # by whether it is real, and its loops long
 
 
-def _advance(one: Evolution[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
+def _advance(one: Dynamics[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
     return _ADVANCED[one.real](one, model, state, times)
 
 
 def _advance_group(
-    one: Evolution[M, S, X], model: M, times: Float[Array, " t"], state: X
+    one: Dynamics[M, S, X], model: M, times: Float[Array, " t"], state: X
 ) -> tuple[X, Mapping[str, Values]]:
     """One group of replicas, to the end of what jax would only begin."""
     state, seen = _advance(one, model, state, times)

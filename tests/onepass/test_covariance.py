@@ -235,7 +235,7 @@ def test_explicit_overlaps_do_not_say_enough():
         df.Problem(data={"kind": "teacher", "covariance": LEVELS}, start=start)
 
 
-@pytest.mark.parametrize("name", ["mean-field", "dimensionless", "diffusion", "pde", "pde-own-start"])
+@pytest.mark.parametrize("name", ["mean-field", "diffusion", "pde", "pde-own-start"])
 def test_what_is_not_derived_refuses_with_the_reason(name):
     from dimfree.registry import description
 

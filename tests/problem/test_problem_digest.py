@@ -20,6 +20,7 @@ CHANGES = {
     "data.scaling": "sum",
     "data.noise": 0.0,
     "data.covariance": {"kind": "power", "exponent": 1.0},
+    "data.directions": {"power": 2.0},
     "training.momentum": 0.9,
     "training.nesterov": True,
     "network.width": 5,
@@ -47,6 +48,7 @@ CHANGES = {
     "run.starts": 4,
     "run.times": [1.0, 500.0],
 }
+ALONG = {"data.directions": {"data.covariance": CHANGES["data.covariance"]}}  # what has no meaning alone
 
 
 def of_function(function) -> str:
@@ -54,7 +56,7 @@ def of_function(function) -> str:
 
 
 def test_every_key_counts():
-    digests = {key: Problem().replace(**{key: value}).digest for key, value in CHANGES.items()}
+    digests = {key: Problem().replace(**{key: value} | ALONG.get(key, {})).digest for key, value in CHANGES.items()}
     assert len({Problem().digest, *digests.values()}) == len(CHANGES) + 1
 
 

@@ -53,7 +53,14 @@ def test_a_section_without_kind_is_of_the_default_kind():
     assert problem.network == TwoLayer(width=5, activation="he3")
 
 
-UNSAID = ("schedule", "inverse_temperature", "covariance", "momentum", "nesterov")  # where nothing of the kind is meant
+UNSAID = (
+    "schedule",
+    "inverse_temperature",
+    "covariance",
+    "directions",
+    "momentum",
+    "nesterov",
+)  # where nothing of the kind is meant
 
 
 def test_every_key_is_spelled_out():

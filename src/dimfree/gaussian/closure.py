@@ -132,7 +132,7 @@ def _pair_terms(model: Learner, state: Particles, self_term: bool, xi: Array, we
         return jax.tree.map(lambda x: node[1] * x, sums)
 
     sums = jax.tree.map(lambda x: jnp.sum(x, axis=0), jax.lax.map(at, (xi, weights)))
-    return _assembled(model, state, sums, _cross_of_units(model.activation, model.target, Q, state.M))
+    return _assembled(model, state, sums, cross_of_units(model.activation, model.target, Q, state.M))
 
 
 def _root(q: Array) -> Array:
@@ -141,7 +141,7 @@ def _root(q: Array) -> Array:
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, q, 1.0)), 0.0)
 
 
-def _cross_of_units(sigma: Activation, target: Target, Q: Array, M: Array) -> Cross:
+def cross_of_units(sigma: Activation, target: Target, Q: Array, M: Array) -> Cross:
     """Students against the target, a few at a time; no p x p matrix is made."""
     one: Callable[[Any], Cross] = lambda unit: cross_terms(sigma, target, unit[0][None, None], unit[1][None])  # noqa: E731
     rows = jax.lax.map(one, (Q, M), batch_size=min(_CHUNK, Q.shape[0]))
@@ -153,7 +153,7 @@ def _series_cross(model: Learner, state: Particles) -> Cross:
     sigma, target, Q = model.activation, model.target, state.norms(model.target.P)
     smooth = isinstance(target, Committee) and not (sigma.kinks or target.activation.kinks)
     if not (smooth and isinstance(target, Committee) and General in (type(sigma), type(target.activation))):
-        return _cross_of_units(sigma, target, Q, state.M)
+        return cross_of_units(sigma, target, Q, state.M)
     weights, P = target.second_layer / target.units, jnp.diagonal(target.P)
     pair = _mehler(sigma, target.activation, Q[:, None], state.M, P[None, :])
     return Cross(pair.kappa @ weights, pair.B * weights, pair.A @ weights)

@@ -32,11 +32,11 @@ def link_coefficients(target: Target, count: int | None = None) -> Float[Array, 
     return phi[:count]
 
 
-def overlap_components(model: Learner, state: Overlaps) -> Float[Array, " n"]:
-    """R_n of a network that is known by the overlaps of all pairs of units."""
-    phi = link_coefficients(model.target)
-    part, u = _parts(model, jnp.diagonal(state.Q), state.M, state.a, phi.size)
-    scale = jnp.sqrt(jnp.diagonal(state.Q))
+def overlap_components(model: Learner, state: Overlaps, norms: Float[Array, " p"] | None = None) -> Float[Array, " n"]:
+    """R_n of a network that is known by the overlaps of all pairs of units, and by Q_ii if that is not the diagonal."""
+    phi, Q = link_coefficients(model.target), jnp.diagonal(state.Q) if norms is None else norms
+    part, u = _parts(model, Q, state.M, state.a, phi.size)
+    scale = jnp.sqrt(Q)
     cosines, shadow = state.Q / jnp.outer(scale, scale), jnp.outer(u, u)
     # integer powers one by one: products of matrices would fill the memory, and cumulative ones are slow to differentiate
     off_target = [part[n] @ (cosines**n - shadow**n) @ part[n] for n in range(phi.size)]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, Float, Float32
+from jaxtyping import Array, Float, Float32, Int
 
 from dimfree.errors import RefusalError
 from dimfree.functions.activation import Activation
@@ -100,6 +100,11 @@ class StructuredModel(DirectionsModel):
     def theta(self) -> Float[Array, ""]:
         """(1 - beta)/dt: at which rate velocities relax, per unit of time (section 4.1)."""
         return (1 - self.beta) / self.time_step
+
+    @property
+    def vectors(self) -> int:
+        """How many there are in overlap space: students, with momentum their velocities, teachers."""
+        return (2 if self.momentum else 1) * self.width + self.units
 
     @property
     def rho(self) -> Float[Array, " b"]:
@@ -210,12 +215,11 @@ def _structured(problem: OnePassProblem, data: TeacherNetwork | MultiIndex, rule
         w, noise = found.linear_teacher
         P = np.array([[found.coordinates @ w**2 / found.dimension]])
     training, vectors = problem.training, (2 if problem.training.momentum else 1) * problem.network.width + data.units
-    held = vectors + block_steps(training.batch) * training.batch
     return StructuredModel(
         **rule,
         target=_target(data, P),
         Delta=jax.device_put(noise),
-        few=tuple(int(d) if d < held else None for d in found.multiplicities),
+        few=few_directions(found.multiplicities, vectors, training.batch),
         on_rows=False,
         s=jax.device_put(found.values),
         multiplicities=jax.device_put(found.multiplicities.astype(float)),
@@ -225,6 +229,12 @@ def _structured(problem: OnePassProblem, data: TeacherNetwork | MultiIndex, rule
         nesterov=training.nesterov,
         beta=jax.device_put(training.momentum),
     )
+
+
+def few_directions(multiplicities: Int[np.ndarray, " b"], vectors: int, batch: int) -> tuple[int | None, ...]:
+    """d_b of levels that have fewer directions than the vectors and inputs which a block of SGD holds."""
+    held = vectors + block_steps(batch) * batch
+    return tuple(int(d) if d < held else None for d in multiplicities)
 
 
 def teacher_model(problem: OnePassProblem) -> TeacherModel:

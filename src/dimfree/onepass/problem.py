@@ -7,6 +7,7 @@ from pydantic import model_validator
 
 from dimfree.onepass.sections.covariance import Features, Isotropic
 from dimfree.onepass.sections.data import Data, HiddenManifold, Teacher, TwoGaussians, check_covariance
+from dimfree.onepass.sections.directions import Directions
 from dimfree.onepass.sections.hypercube import Hypercube
 from dimfree.onepass.sections.network import TwoLayer
 from dimfree.onepass.sections.start import GaussianStart, OverlapStart, SphereStart, Start, WeightsStart
@@ -89,6 +90,11 @@ class OnePassProblem(Problem):
                 "start.kind = 'weights' brings a teacher, and data.covariance.labels are another one; "
                 "choose 'gaussian' or 'sphere'."
             )
+        if self.directions and (self.learns_labels or isinstance(self.start, WeightsStart) or not self.correlated):
+            raise ValueError(
+                "data.directions say where a teacher lies in the eigenbasis of data.covariance; give a covariance without "
+                "labels, and a start that brings no teacher of its own, or leave directions out."
+            )
         if isinstance(self.start, OverlapStart) and self.signal < self.dimension:
             raise ValueError(
                 f"start.kind = 'overlaps' does not say where the {self.signal} coordinates of data.signal are; "
@@ -160,6 +166,12 @@ class OnePassProblem(Problem):
         """Whether labels are those of the user's rows."""
         covariance = getattr(self.data, "covariance", None)
         return isinstance(covariance, Features) and covariance.labels is not None
+
+    @property
+    def directions(self) -> Directions | None:
+        """Where teachers lie, unless that is random."""
+        given = getattr(self.data, "directions", "random")
+        return given if isinstance(given, Directions) else None
 
     @property
     def _is_linear(self) -> bool:

@@ -65,6 +65,7 @@ SETTING = Setting(
         "sgd": "dimfree.onepass.real.vectors:VectorSGD",
         "rows": "dimfree.onepass.real.rows:RowsSGD",
         "chain": "dimfree.onepass.real.chain:OverlapChain",
+        "binned-chain": "dimfree.onepass.real.binned_chain:BinnedChain",
         "ode": "dimfree.onepass.limits.ode:HighDimensional",
         "gradient-flow": "dimfree.onepass.limits.ode:GradientFlow",
         "mean-field": "dimfree.onepass.limits.wide:MeanField",

@@ -117,7 +117,8 @@ def _structured(
     a, found = second_layer(problem), problem.spectrum
     match problem.start:
         case GaussianStart() | SphereStart() as start:
-            if not vectors and problem.given_teachers is None and len(found.values) <= MOST_LEVELS:
+            anywhere = problem.given_teachers is None and not problem.directions
+            if not vectors and anywhere and len(found.values) <= MOST_LEVELS:
                 return drawn_blocks(problem, start, a, key), None
             weights = drawn_weights(problem, start, key)
         case WeightsStart() as start:

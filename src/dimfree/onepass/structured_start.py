@@ -3,10 +3,13 @@
 docs/theory/structured.md: students are as on isotropic inputs; teachers have the overlaps of the problem as preactivations.
 """
 
+from pathlib import Path
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
 from dimfree.compiled import brief_program
 from dimfree.errors import ProblemError
@@ -16,9 +19,19 @@ from dimfree.gaussian.overlaps import factor
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.quadrature import reduced
 from dimfree.onepass.sections import GaussianStart, SphereStart
+from dimfree.onepass.sections.directions import Directions
 from dimfree.onepass.spectrum import Spectrum
+from dimfree.tables import read_table
 
 _LOST = 1e-12  # of a teacher's variance: what is less is none
+
+
+class _Law(NamedTuple):
+    """What a start is drawn from."""
+
+    s: Float[Array, " _"]  # eigenvalues, of every coordinate or of every level
+    P: Float[Array, "k k"]
+    scale: Float[Array, ""]
 
 
 def drawn_weights(
@@ -26,8 +39,9 @@ def drawn_weights(
 ) -> Float[Array, "n d"]:
     """Students, then teachers, in the eigenbasis."""
     p, k, found = problem.network.width, problem.data.units, problem.spectrum
-    s, P, scale = jax.device_put((found.coordinates, problem.teacher_overlap, start.scale))
-    weights, seen = _vectors(key, s, P, scale, (p, k), isinstance(start, SphereStart))
+    law = _Law(*jax.device_put((found.coordinates, problem.teacher_overlap, start.scale)))
+    given = None if problem.directions is None else given_directions(problem, problem.directions, key)
+    weights, seen = _vectors(key, law, (p, k), isinstance(start, SphereStart), given)
     if (teachers := problem.given_teachers) is not None:
         return jnp.concatenate([weights[:p], jnp.asarray(teachers)])
     _check_rank(k, seen)
@@ -39,43 +53,56 @@ def drawn_blocks(
 ) -> Blocks:
     """The overlaps of such vectors from their exact law: one Wishart matrix per eigenvalue."""
     p, k, found = problem.network.width, problem.data.units, problem.spectrum
-    s, P, scale = jax.device_put((found.values, problem.teacher_overlap, start.scale))
+    law = _Law(*jax.device_put((found.values, problem.teacher_overlap, start.scale)))
     counts = tuple(int(count) for count in found.multiplicities)
-    Omega, seen = _overlaps(key, s, P, scale, (p, k), counts, isinstance(start, SphereStart))
+    Omega, seen = _overlaps(key, law, (p, k), counts, isinstance(start, SphereStart))
     _check_rank(k, seen)
     return _with_levels(Omega, a, found)
 
 
+def given_directions(problem: OnePassProblem, given: Directions, key: Key[Array, ""]) -> Float[Array, "k d"]:
+    """Teachers of a signal s w*² that falls as rank^-power, with random signs (section 5), or those of a file."""
+    k, found = problem.data.units, problem.spectrum
+    if given.file is not None:
+        return jax.device_put(found.into_eigenbasis(_read_directions(given.file, (k, found.dimension))))
+    assert given.power is not None
+    s = found.coordinates
+    rank = np.empty(s.size)
+    rank[np.argsort(-s, kind="stable")] = np.arange(1.0, s.size + 1)
+    size = np.where(s > 0, rank ** (-given.power / 2) / np.sqrt(np.where(s > 0, s, 1.0)), 0.0)
+    return jax.random.rademacher(jax.random.split(key)[1], (k, s.size), float) * size
+
+
+def _read_directions(file: Path, shape: tuple[int, int]) -> Float[np.ndarray, "k d"]:
+    rows = np.atleast_2d(read_table(file))
+    if rows.shape != shape:
+        raise ProblemError(
+            f"[data.directions] names the file {str(file)!r} of shape {rows.shape}; it must be {shape}, units x dimension."
+        )
+    if not np.isfinite(rows).all():
+        raise ProblemError(f"[data.directions] names the file {str(file)!r}, which has entries that are not finite.")
+    return rows
+
+
 @brief_program
 def _vectors(
-    key: Key[Array, ""],
-    s: Float[Array, " d"],
-    P: Float[Array, "k k"],
-    scale: Float[Array, ""],
-    sizes: tuple[int, int],
-    sphere: bool,
+    key: Key[Array, ""], law: _Law, sizes: tuple[int, int], sphere: bool, given: Float[Array, "k d"] | None
 ) -> tuple[Float[Array, "n d"], Float[Array, ""]]:
-    (p, k), d = sizes, s.size
+    (s, P, scale), (p, k), d = law, sizes, law.s.size
     student_key, teacher_key = jax.random.split(key)
     W = scale * jax.random.normal(student_key, (p, d))
     if sphere:
         W = scale * W * jnp.sqrt(d / jnp.sum(W**2, axis=1, keepdims=True))
-    free = jax.random.normal(teacher_key, (k, d))
+    free = jax.random.normal(teacher_key, (k, d)) if given is None else given
     T, seen = _seen_as(P, (free * s) @ free.T / d)
     return jnp.concatenate([W, T @ free]), seen
 
 
 @brief_program
 def _overlaps(
-    key: Key[Array, ""],
-    s: Float[Array, " b"],
-    P: Float[Array, "k k"],
-    scale: Float[Array, ""],
-    sizes: tuple[int, int],
-    counts: tuple[int, ...],
-    sphere: bool,
+    key: Key[Array, ""], law: _Law, sizes: tuple[int, int], counts: tuple[int, ...], sphere: bool
 ) -> tuple[Float[Array, "b n n"], Float[Array, ""]]:
-    p, n = sizes[0], sum(sizes)
+    (s, P, scale), p, n = law, sizes[0], sum(sizes)
     keys = jax.random.split(key, len(counts))
     Omega = jnp.stack([wishart(keys[b], n, count) for b, count in enumerate(counts)]) / sum(counts)
     stretch = jnp.full(p, scale)
@@ -103,10 +130,14 @@ def _check_rank(units: int, seen: Float[Array, ""]) -> None:
 
 def measured_blocks(problem: OnePassProblem, weights: Float[Array, "n d"], a: Float[Array, " p"]) -> Blocks:
     """Overlaps of weights in the eigenbasis, level by level."""
-    found, W = problem.spectrum, np.asarray(weights)
-    firsts = np.concatenate([[0], np.cumsum(found.multiplicities)[:-1]])
-    Omega = np.stack([np.add.reduceat(W * row, firsts, axis=1) for row in W], axis=-1) / found.dimension
-    return _with_levels(jax.device_put(np.moveaxis(Omega, 1, 0)), a, found)
+    found = problem.spectrum
+    return _with_levels(jax.device_put(summed_overlaps(np.asarray(weights), found.multiplicities)), a, found)
+
+
+def summed_overlaps(W: Float[np.ndarray, "n d"], counts: Int[np.ndarray, " b"]) -> Float[np.ndarray, "b n n"]:
+    """Overlaps of so many coordinates after the other."""
+    firsts = np.cumsum(counts) - counts
+    return np.stack([np.add.reduceat(W * row, firsts, axis=1).T for row in W], axis=-1) / W.shape[1]
 
 
 def _with_levels(Omega: Float[Array, "b n n"], a: Float[Array, " p"], found: Spectrum) -> Blocks:

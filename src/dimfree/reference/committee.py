@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dimfree.description import Evolution
+from dimfree.description import Dynamics
 from dimfree.functions import activation
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.overlaps import Overlaps
@@ -94,7 +94,7 @@ def moments(samples: "np.ndarray[tuple[int, int], np.dtype[np.float64]]") -> Val
 
 
 @eqx.filter_jit
-def run(one: Evolution[M, Start, X], m: M, start: Start, times: jax.Array, replicas: int = 1) -> dict[str, jax.Array]:
+def run(one: Dynamics[M, Start, X], m: M, start: Start, times: jax.Array, replicas: int = 1) -> dict[str, jax.Array]:
     """What a description observes from this start, as one program."""
     return one.run(m, start, times, jax.random.key(7), replicas)
 

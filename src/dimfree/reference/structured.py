@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dimfree.description import Dynamics
+from dimfree.gaussian.block_particles import BlockParticles
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.moments import gradient_terms, risk
 from dimfree.onepass.limits.blocks import BlockEquations
@@ -20,6 +22,7 @@ from dimfree.onepass.limits.linear import (
 )
 from dimfree.onepass.limits.mean_step import block_growth
 from dimfree.onepass.limits.momentum import MomentumEquations, Moving, moving_velocity
+from dimfree.onepass.limits.wide import Dimensionless
 from dimfree.onepass.model import StructuredModel, model
 from dimfree.onepass.pool import norm_variance_ratio, pool_critical_rate
 from dimfree.onepass.problem import OnePassProblem
@@ -134,6 +137,29 @@ def chain_moments(inputs: Values) -> Values:
         for half in halves
     ]
     return moments(np.concatenate(columns))
+
+
+def dimensionless(inputs: Values) -> Values:
+    """The risk along the dimensionless limit, and the final particles."""
+    M, P, q = (jnp.asarray(inputs[name], dtype=float) for name in ("M0", "P", "q0"))
+    along = M @ jnp.linalg.pinv(P, hermitian=True) @ jnp.swapaxes(M, 1, 2)
+    Q = along + jax.vmap(jnp.diag)(q)  # outside the span of the teachers units do not meet
+    given = inputs | {"Q": Q, "M": M}
+    m = _model(given)
+    start, limit = (
+        Start(_state(given), None, jnp.zeros(m.width)),
+        Dimensionless(1e-10, 1e-12, inputs.get("self_term", True)),
+    )
+    risks, last = _particles(limit.twin(m)[0], m, start, jnp.asarray(inputs["t"]))
+    return {"risk": risks, "M_final": last.M, "q_final": last.q, "a_final": last.a}
+
+
+@eqx.filter_jit
+def _particles(
+    limit: Dynamics[StructuredModel, Start, Any], m: StructuredModel, start: Start, times: jax.Array
+) -> tuple[jax.Array, BlockParticles]:
+    last, seen = limit.advance(m, limit.begin(m, start, 1, jax.random.key(0)), times)
+    return seen["risk"][:, 0], last.state
 
 
 def spectrum_gauss(inputs: Values) -> Values:

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from dimfree.comparison.run import own_key, starts_of
 from dimfree.compiled import quick_program
-from dimfree.description import AnyDescription, Evolution, Model, Piece, Values, advanced, begun
+from dimfree.description import AnyDescription, Dynamics, Evolution, Model, Piece, Values, advanced, begun
 from dimfree.errors import DimfreeError, DivergenceError
 from dimfree.problem import Problem
 from dimfree.results.record import join, refuse
@@ -25,6 +25,7 @@ MOST = 16  # points at once: more of them are hardly faster, and leave less to s
 _SMALL = 1e6  # bytes of one point: larger arrays are at full speed alone
 _LARGEST_START = 1e7  # bytes
 Theory = Evolution[Model, object, Any]
+Runner = Dynamics[Model, object, Any]
 Seen = dict[str, Values]
 
 
@@ -74,7 +75,7 @@ def _joined(problem: Problem, one: AnyDescription, parts: Sequence[Piece | Dimfr
 
 
 def _pieces(
-    one: Theory, runner: Theory, problems: Sequence[Problem], given: Sequence[Any], keys: Sequence[Key[Array, ""]]
+    one: Theory, runner: Runner, problems: Sequence[Problem], given: Sequence[Any], keys: Sequence[Key[Array, ""]]
 ) -> Iterator[list[Piece | DimfreeError]]:
     """Chunk after chunk, as a single account goes."""
     models, starts = _together(given)
@@ -117,12 +118,12 @@ def _form(tree: PyTree[Any]) -> Hashable:
 
 
 @quick_program
-def _begin(one: Theory, models: Model, starts: PyTree[Any], keys: Key[Array, " n"]) -> PyTree[Any]:
+def _begin(one: Runner, models: Model, starts: PyTree[Any], keys: Key[Array, " n"]) -> PyTree[Any]:
     return eqx.filter_vmap(lambda model, start, key: begun(one, model, start, 1, key))(models, starts, keys)
 
 
 @quick_program
 def _advance(
-    one: Theory, models: Model, states: PyTree[Any], times: Float[Array, "n t"]
+    one: Runner, models: Model, states: PyTree[Any], times: Float[Array, "n t"]
 ) -> tuple[PyTree[Any], dict[str, Float[Array, "n t r ..."]]]:
     return eqx.filter_vmap(lambda model, state, at: advanced(one, model, state, at))(models, states, times)

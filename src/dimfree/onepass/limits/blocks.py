@@ -3,21 +3,18 @@
 docs/theory/structured.md, section 1.1. A block may be an eigenvalue or a node of a quadrature: the equations are the same.
 """
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.description import Cost, Observed
+from dimfree.description import Observed
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.variance.ladder import variance
-from dimfree.onepass.limits.integration import Equations
+from dimfree.onepass.limits.integration import Integration
 from dimfree.onepass.model import StructuredModel
 from dimfree.onepass.observe import structured_observables
 from dimfree.onepass.start import Start
-from dimfree.problem import Problem
 
 
 def still(state: Blocks) -> tuple[Float[Array, " b"], Float[Array, " b"], Float[Array, ""]]:
@@ -25,17 +22,8 @@ def still(state: Blocks) -> tuple[Float[Array, " b"], Float[Array, " b"], Float[
     return jnp.zeros_like(state.s), jnp.zeros_like(state.rho), jnp.zeros_like(state.error)
 
 
-class BlockEquations(Equations[StructuredModel, Blocks]):
+class BlockEquations(Integration[StructuredModel, Blocks]):
     """Equation (1.1); at learning rate 0 it is gradient flow."""
-
-    name: ClassVar[str] = "ode"
-    summary: ClassVar[str] = "high-dimensional limit on structured inputs"
-    cites: ClassVar[tuple[str, ...]] = ("yoshida2019", "goldt2022", "collinswoodfin2023")
-    models: ClassVar[type[StructuredModel]] = StructuredModel
-
-    def cost(self, problem: Problem, model: StructuredModel) -> Cost:
-        """Told by the description whose program this is."""
-        raise NotImplementedError
 
     def initial(self, model: StructuredModel, start: Start) -> Blocks:
         """The measured overlaps."""

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import optimistix
 from jaxtyping import Array, Bool, Float, Key
 
-from dimfree.description import Evolution, Observed, Values
+from dimfree.description import Dynamics, Evolution, Observed, Values
 from dimfree.onepass.limits.caution import unresolved
 from dimfree.onepass.limits.scope import not_derived
 from dimfree.onepass.model import DirectionsModel, TeacherModel
@@ -37,17 +37,11 @@ class Integrated(eqx.Module, Generic[Y]):
     diverged: Bool[Array, ""]
 
 
-class Equations(Evolution[M, Start, Integrated[Y]], Generic[M, Y]):
-    """A limit that is an ordinary differential equation."""
+class Integration(Dynamics[M, Start, Integrated[Y]], Generic[M, Y]):
+    """An ordinary differential equation and its solver."""
 
-    models: ClassVar[type[DirectionsModel]] = TeacherModel
-    needs: ClassVar[frozenset[str]] = frozenset({"pairs"})
     rtol: float = 1e-8
     atol: float = 1e-10
-    chunk: ClassVar[int] = 16
-    remedy: ClassVar[str] = (
-        "lower training.learning_rate (try {quarter:.2g}) or keep the norms with training.spherical = true"
-    )
 
     @abstractmethod
     def initial(self, model: M, start: Start) -> Y:
@@ -64,14 +58,6 @@ class Equations(Evolution[M, Start, Integrated[Y]], Generic[M, Y]):
     @abstractmethod
     def observe(self, model: M, states: Y) -> Observed:
         """Observables of states with leading axes (time, replica)."""
-
-    def refuses(self, problem: Problem, model: M) -> str | None:
-        """Offsets, noise on the weights and a frozen first layer are not part of these limits."""
-        return not_derived(model)
-
-    def warns(self, problem: Problem, model: M, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """Risks that the tolerance does not resolve."""
-        return (*super().warns(problem, model, seen), *unresolved(model, seen, self.rtol))
 
     def begin(self, model: M, start: Start, replicas: int, key: Key[Array, ""]) -> Integrated[Y]:
         """The start, at time 0."""
@@ -106,6 +92,40 @@ class Equations(Evolution[M, Start, Integrated[Y]], Generic[M, Y]):
         here, states = self.integrate(model, state, times)
         return here, self.observe(model, states)
 
+    def solver(self, model: M, state: Y) -> diffrax.AbstractAdaptiveSolver[Any]:
+        """Explicit steps; implicit ones where a fast second layer makes the equations stiff (docs/theory/mean-field.md, e)."""
+        if implicit_steps(model, sum(x.size for x in jax.tree.leaves(state))):
+            # Full Newton: a matrix kept through a step makes half of the steps fail. It stops at differences of velocities of
+            # this size, beyond which rounding, enlarged by eta_a, lets it go no further; convergence is quadratic, so that what
+            # is left is of the order of their square.
+            return diffrax.Kvaerno5(root_finder=optimistix.Newton(rtol=1e-5, atol=1e-4, norm=optimistix.rms_norm))
+        return diffrax.Tsit5() if self.rtol > 1e-7 else diffrax.Dopri8()
+
+    def controller(self, model: M, until: Float[Array, ""]) -> diffrax.AbstractStepSizeController[Any, Any]:
+        """Error control; steps that shrink to nothing announce a singularity at finite time."""
+        controller = diffrax.PIDController(rtol=self.rtol, atol=self.atol, dtmin=1e-13 * until, force_dtmin=False)
+        jumps = model.schedule.jumps
+        return diffrax.ClipStepSizeController(controller, jump_ts=jumps) if jumps.size else controller
+
+
+class Equations(Integration[M, Y], Evolution[M, Start, Integrated[Y]], Generic[M, Y]):
+    """A limit that is an ordinary differential equation."""
+
+    models: ClassVar[type[DirectionsModel]] = TeacherModel
+    needs: ClassVar[frozenset[str]] = frozenset({"pairs"})
+    chunk: ClassVar[int] = 16
+    remedy: ClassVar[str] = (
+        "lower training.learning_rate (try {quarter:.2g}) or keep the norms with training.spherical = true"
+    )
+
+    def refuses(self, problem: Problem, model: M) -> str | None:
+        """Offsets, noise on the weights and a frozen first layer are not part of these limits."""
+        return not_derived(model)
+
+    def warns(self, problem: Problem, model: M, seen: Mapping[str, Values]) -> tuple[str, ...]:
+        """Risks that the tolerance does not resolve."""
+        return (*super().warns(problem, model, seen), *unresolved(model, seen, self.rtol))
+
     def failure(self, model: M, state: Integrated[Y]) -> str | None:
         """Where the equations blew up, or the solver gave up, and what to try."""
         if state.alive:
@@ -123,21 +143,6 @@ class Equations(Evolution[M, Start, Integrated[Y]], Generic[M, Y]):
             "raise rtol, or stop earlier with run.until."
         )
 
-    def solver(self, model: M, state: Y) -> diffrax.AbstractAdaptiveSolver[Any]:
-        """Explicit steps; implicit ones where a fast second layer makes the equations stiff (docs/theory/mean-field.md, e)."""
-        if implicit_steps(model, sum(x.size for x in jax.tree.leaves(state))):
-            # Full Newton: a matrix kept through a step makes half of the steps fail. It stops at differences of velocities of
-            # this size, beyond which rounding, enlarged by eta_a, lets it go no further; convergence is quadratic, so that what
-            # is left is of the order of their square.
-            return diffrax.Kvaerno5(root_finder=optimistix.Newton(rtol=1e-5, atol=1e-4, norm=optimistix.rms_norm))
-        return diffrax.Tsit5() if self.rtol > 1e-7 else diffrax.Dopri8()
-
-    def controller(self, model: M, until: Float[Array, ""]) -> diffrax.AbstractStepSizeController[Any, Any]:
-        """Error control; steps that shrink to nothing announce a singularity at finite time."""
-        controller = diffrax.PIDController(rtol=self.rtol, atol=self.atol, dtmin=1e-13 * until, force_dtmin=False)
-        jumps = model.schedule.jumps
-        return diffrax.ClipStepSizeController(controller, jump_ts=jumps) if jumps.size else controller
-
 
 def implicit_steps(model: DirectionsModel, unknowns: int) -> bool:
     """Whether equations for so many numbers are integrated by implicit steps."""
@@ -145,6 +150,6 @@ def implicit_steps(model: DirectionsModel, unknowns: int) -> bool:
 
 
 @eqx.filter_jit
-def _velocity(one: Equations[M, Y], model: M, t: Float[Array, ""], state: Y) -> Y:
+def _velocity(one: Integration[M, Y], model: M, t: Float[Array, ""], state: Y) -> Y:
     """The right-hand side as a program of its own: a solver asks for it in several places, and it is traced once for all."""
     return one.velocity(model, t, state)

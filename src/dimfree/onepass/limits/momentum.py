@@ -5,23 +5,20 @@ every eigenvalue: dOmega/dt = L Omega + Omega Lᵀ + s rho Gamma/(p batch) c Psi
 moves weights at once by a share alpha: none for a heavy ball, 1 - beta for Nesterov's rule.
 """
 
-from typing import ClassVar
-
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.description import Cost, Observed
+from dimfree.description import Observed
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.variance.ladder import variance
 from dimfree.onepass.limits.blocks import still
-from dimfree.onepass.limits.integration import Equations
+from dimfree.onepass.limits.integration import Integration
 from dimfree.onepass.model import StructuredModel
 from dimfree.onepass.observe import structured_observables
 from dimfree.onepass.real.momentum import with_velocities
 from dimfree.onepass.start import Start
-from dimfree.problem import Problem
 
 A_RATE = 1000.0  # theta from which momentum is a rate to within half a per mille
 
@@ -33,18 +30,10 @@ class Moving(eqx.Module):
     a: Float[Array, "*batch p"]
 
 
-class MomentumEquations(Equations[StructuredModel, Moving]):
+class MomentumEquations(Integration[StructuredModel, Moving]):
     """Equation (4.1); without the variance of the steps it is a ball that rolls on the population risk."""
 
-    name: ClassVar[str] = "ode"
-    summary: ClassVar[str] = "high-dimensional limit with momentum"
-    cites: ClassVar[tuple[str, ...]] = ("lee2022",)
-    models: ClassVar[type[StructuredModel]] = StructuredModel
     variance_on: bool = eqx.field(default=True, static=True)
-
-    def cost(self, problem: Problem, model: StructuredModel) -> Cost:
-        """Told by the description whose program this is."""
-        raise NotImplementedError
 
     def initial(self, model: StructuredModel, start: Start) -> Moving:
         """At rest."""

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.compiled import quick_program
-from dimfree.description import Cost, Evolution, Observed, Values
+from dimfree.description import Cost, Dynamics, Observed, Values
 from dimfree.functions.activation import Erf, PiecewiseLinear, Polynomial
 from dimfree.gaussian.moments import GradientTerms, gradient_terms
 from dimfree.gaussian.overlaps import Overlaps
@@ -150,7 +150,7 @@ class HighDimensional(OverlapEquations):
             f"{d}, so no deterministic limit exists; lower the learning rate below {p * d**0.5:.3g}."
         )
 
-    def twin(self, model: DirectionsModel) -> tuple[Evolution[Any, Start, Any], DirectionsModel]:
+    def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
         """On structured inputs, and with momentum, equations for every eigenvalue."""
         return _program(self, model, variance_on=True)
 
@@ -206,7 +206,7 @@ def _still(model: DirectionsModel) -> DirectionsModel:
 
 def _program(
     one: OverlapEquations, model: DirectionsModel, *, variance_on: bool
-) -> tuple[Evolution[Any, Start, Any], DirectionsModel]:
+) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
     """Whose program solves the equations: that of overlaps, of overlaps for every eigenvalue, or of velocities too."""
     if not isinstance(model, StructuredModel):
         return one, model
@@ -227,7 +227,7 @@ class GradientFlow(OverlapEquations):
     cites: ClassVar[tuple[str, ...]] = ("robbins1951", "veiga2022")
     variance_on: ClassVar[bool] = False
 
-    def twin(self, model: DirectionsModel) -> tuple[Evolution[Any, Start, Any], DirectionsModel]:
+    def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
         """The full equations, in which the learning rate is the weight of the variance and nothing else."""
         if isinstance(model, StructuredModel):
             return _program(self, model, variance_on=False)

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.compiled import brief_program
-from dimfree.description import Cost, Observed, Values
+from dimfree.description import Cost, Dynamics, Observed, Values
 from dimfree.gaussian.closure import (
     ClosureTerms,
     dimensionless_terms,
@@ -33,7 +33,8 @@ from dimfree.gaussian.series import series_size
 from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.onepass.limits.exactness import inexact_kernels
 from dimfree.onepass.limits.integration import Equations, Integrated, implicit_steps
-from dimfree.onepass.model import TeacherModel
+from dimfree.onepass.limits.wide_blocks import WideBlocks, without_blocks
+from dimfree.onepass.model import DirectionsModel, StructuredModel
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
@@ -42,7 +43,7 @@ _INFINITE = 1e32  # a dimension in which angles between random directions are ro
 _CUT_OFF = 1e-6  # largest term that the series of the dimensionless limit may leave out
 
 
-class WideNetwork(Equations[TeacherModel, Particles]):
+class WideNetwork(Equations[DirectionsModel, Particles]):
     """Adaptive integration of equation (5.2)."""
 
     self_term: bool = True
@@ -50,37 +51,37 @@ class WideNetwork(Equations[TeacherModel, Particles]):
     remedy: ClassVar[str] = "stop earlier with run.until, or choose a bounded activation"
 
     @abstractmethod
-    def terms(self, model: TeacherModel, state: Particles) -> ClosureTerms:
+    def terms(self, model: DirectionsModel, state: Particles) -> ClosureTerms:
         """Right-hand sides without decay and schedule, and the risk."""
 
     @abstractmethod
-    def seconds(self, model: TeacherModel) -> float:
+    def seconds(self, model: DirectionsModel) -> float:
         """What one evaluation of the right-hand side costs."""
 
-    def cut_off(self, model: TeacherModel, state: Particles) -> float:
+    def cut_off(self, model: DirectionsModel, state: Particles) -> float:
         """The size of the terms that the right-hand side leaves out."""
         return 0.0
 
     @abstractmethod
-    def angles(self, model: TeacherModel, count: int) -> Float[Array, " count"]:
+    def angles(self, model: DirectionsModel, count: int) -> Float[Array, " count"]:
         """Even moments of the cosine between parts of two units that are orthogonal to the teacher."""
 
-    def cost(self, problem: Problem, model: TeacherModel) -> Cost:
+    def cost(self, problem: Problem, model: DirectionsModel) -> Cost:
         """Evaluations of the right-hand side; their number is a guess from typical runs."""
         p, evaluations = model.width, 7 * (60 + 2 * problem.run.until)
         memory = 1e5 * p if self._is_linear(model) else 8.0 * 12 * p * p
         return Cost(4.0 + evaluations * self.seconds(model), evaluations, memory)
 
-    def accuracy(self, problem: Problem, model: TeacherModel) -> float:
+    def accuracy(self, problem: Problem, model: DirectionsModel) -> float:
         """Finite width, and the fluctuations of SGD."""
         return 1 / model.width + model.fluctuation
 
-    def warns(self, problem: Problem, model: TeacherModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
+    def warns(self, problem: Problem, model: DirectionsModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
         """Those of every equation, and averages that are not exact."""
         inexact = inexact_kernels(model, seen["Q_diagonal"], problem.times)
         return (*super().warns(problem, model, seen), *inexact)
 
-    def initial(self, model: TeacherModel, start: Start) -> Particles:
+    def initial(self, model: DirectionsModel, start: Start) -> Particles:
         """The measured particles."""
         measured = start.measured
         return measured if isinstance(measured, Particles) else particles(start.overlaps, model.target.P)
@@ -89,7 +90,7 @@ class WideNetwork(Equations[TeacherModel, Particles]):
         """The largest overlap."""
         return jnp.maximum(jnp.max(jnp.abs(state.M)), jnp.max(jnp.abs(state.q)))
 
-    def velocity(self, model: TeacherModel, t: Float[Array, ""], state: Particles) -> Particles:
+    def velocity(self, model: DirectionsModel, t: Float[Array, ""], state: Particles) -> Particles:
         """Equation (5.2) with the decays and schedule of (2.1)."""
         rate, terms = model.schedule(t), self.terms(model, state)
         da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.train_a else jnp.zeros_like(state.a)
@@ -101,7 +102,7 @@ class WideNetwork(Equations[TeacherModel, Particles]):
             return Particles(dM - shrink[:, None] * state.M, dq - 2 * shrink * state.q, da)
         return Particles(dM - model.omega * state.M, dq - 2 * model.omega * state.q, da)
 
-    def observe(self, model: TeacherModel, states: Particles) -> Observed:
+    def observe(self, model: DirectionsModel, states: Particles) -> Observed:
         """Q itself is not known to this limit, and would not fit: its diagonal C_ii + q_i is given."""
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), states)
         risks = jax.lax.map(lambda state: self.terms(model, state).risk, flat).reshape(states.a.shape[:2])
@@ -113,10 +114,10 @@ class WideNetwork(Equations[TeacherModel, Particles]):
         parts = jax.lax.map(lambda state: particle_components(model, state, moments, self.self_term), flat)
         return seen | {"components": parts.reshape(*states.a.shape[:2], -1)}
 
-    def failure(self, model: TeacherModel, state: Integrated[Particles]) -> str | None:
+    def failure(self, model: DirectionsModel, state: Integrated[Particles]) -> str | None:
         """Where the equations blew up, the solver gave up, or the series lost its accuracy, and what to try."""
         failure = super().failure(model, state)
-        if failure:
+        if failure or not isinstance(state.state, Particles):  # those for every eigenvalue use all pairs
             return failure
         left_out = self.cut_off(model, state.state)
         if left_out <= _CUT_OFF:
@@ -126,7 +127,7 @@ class WideNetwork(Equations[TeacherModel, Particles]):
             f"{model.width} are too long or too close to the teacher's span for its series; stop earlier with run.until."
         )
 
-    def _is_linear(self, model: TeacherModel) -> bool:
+    def _is_linear(self, model: DirectionsModel) -> bool:
         return False
 
 
@@ -138,7 +139,7 @@ class MeanField(WideNetwork):
     cites: ClassVar[tuple[str, ...]] = ("arnaboldi2023high",)
     nodes: int = 24
 
-    def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
+    def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
         """A direction orthogonal to the teacher must exist, and all pairs must fit into memory."""
         if problem.dimension <= model.units:
             return (
@@ -152,15 +153,15 @@ class MeanField(WideNetwork):
             )
         return super().refuses(problem, model)
 
-    def terms(self, model: TeacherModel, state: Particles) -> ClosureTerms:
+    def terms(self, model: DirectionsModel, state: Particles) -> ClosureTerms:
         """Equation (5.2) with the average over Xi."""
         return mean_field_terms(model, state, self.self_term, self.nodes)
 
-    def angles(self, model: TeacherModel, count: int) -> Float[Array, " count"]:
+    def angles(self, model: DirectionsModel, count: int) -> Float[Array, " count"]:
         """Random directions."""
         return cosine_moments(model.dimension - model.units, count)
 
-    def seconds(self, model: TeacherModel) -> float:
+    def seconds(self, model: DirectionsModel) -> float:
         """All pairs, at every node of the angle."""
         m = model
         return 3e-5 + 0.4 * self.nodes * m.width**2 * two_point_seconds(m.activation)
@@ -172,10 +173,13 @@ class Dimensionless(WideNetwork):
     name: ClassVar[str] = "dimensionless"
     summary: ClassVar[str] = "infinite width and dimension: one particle per unit, cost linear in the width"
     cites: ClassVar[tuple[str, ...]] = ("arnaboldi2023high",)
+    models: ClassVar[type[DirectionsModel]] = DirectionsModel  # type: ignore[type-abstract]  # both of them
 
-    def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
+    def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
         """The O(p) series needs few teacher directions; all pairs need a moderate width."""
         k, p = model.units, model.width
+        if isinstance(model, StructuredModel):
+            return without_blocks(problem, model) or super().refuses(problem, model)
         if p > MOST_PAIRS and not self._is_linear(model):
             return (
                 f"{k} teacher units are too many for the series that makes width {p} possible; "
@@ -183,34 +187,48 @@ class Dimensionless(WideNetwork):
             )
         return super().refuses(problem, model)
 
-    def terms(self, model: TeacherModel, state: Particles) -> ClosureTerms:
+    def terms(self, model: DirectionsModel, state: Particles) -> ClosureTerms:
         """Equation (5.2) with xi = 0 between units."""
         return dimensionless_terms(model, state, self.self_term, self._is_linear(model))
 
-    def angles(self, model: TeacherModel, count: int) -> Float[Array, " count"]:
+    def angles(self, model: DirectionsModel, count: int) -> Float[Array, " count"]:
         """They do not meet."""
         return jnp.zeros(count).at[0].set(1.0)
 
-    def seconds(self, model: TeacherModel) -> float:
+    def seconds(self, model: DirectionsModel) -> float:
         """Linear in the width, unless k is too large for the series."""
         m = model
         if self._is_linear(model):
             return 1e-4 + 2e-8 * m.width * (300 + series_size(m.activation, m.units) / 10)  # a short series, mostly
-        return 3e-5 + m.width**2 * two_point_seconds(m.activation)
+        blocks = m.s.size * m.units if isinstance(m, StructuredModel) else 0
+        return 3e-5 + m.width**2 * (two_point_seconds(m.activation) + 2e-9 * blocks)
 
-    def cut_off(self, model: TeacherModel, state: Particles) -> float:
+    def cost(self, problem: Problem, model: DirectionsModel) -> Cost:
+        """On structured inputs the largest eigenvalue bounds the steps, and the start has all pairs for every eigenvalue."""
+        told = super().cost(problem, model)
+        if not isinstance(model, StructuredModel):
+            return told
+        more = 3 * problem.run.until * float(model.s.max())
+        memory = 8.0 * model.s.size * (model.width + model.units) ** 2
+        return Cost(told.seconds + more * self.seconds(model), told.steps + more, told.memory + memory)
+
+    def cut_off(self, model: DirectionsModel, state: Particles) -> float:
         """What the series leaves out."""
         return float(_truncation(model, state)) if self._is_linear(model) else 0.0
 
-    def twin(self, model: TeacherModel) -> tuple[WideNetwork, TeacherModel]:
-        """The mean-field limit at infinite dimension, while its angles, all of them right, cost nothing."""
+    def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
+        """Particles for every eigenvalue; or the mean-field limit at infinite dimension, while its angles cost nothing."""
+        if isinstance(model, StructuredModel):
+            return WideBlocks(self.rtol, self.atol, self.self_term), model
         if model.width > _NARROW or self._is_linear(model):
             return self, model
         infinite = eqx.tree_at(lambda m: m.dimension, model, jax.device_put(_INFINITE))
         return MeanField(self.rtol, self.atol, self.self_term), infinite
 
-    def _is_linear(self, model: TeacherModel) -> bool:
+    def _is_linear(self, model: DirectionsModel) -> bool:
         m = model
+        if isinstance(m, StructuredModel):
+            return False
         implicit = implicit_steps(model, m.width * (m.units + 2))
         return uses_series(m.activation, m.units, m.width) and not implicit
 

@@ -4,7 +4,7 @@ docs/theory/structured.md, section 1.5. The part of the inputs along one eigenva
 as on isotropic inputs (chain.py); they meet in the preactivations and in the Gram matrix, which are sums over all blocks.
 """
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from dimfree.description import Cost, Observed
+from dimfree.description import Observed
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.draws import chi_squares, lower_triangle, normals
 from dimfree.gaussian.overlaps import factor
@@ -20,10 +20,9 @@ from dimfree.onepass.model import StructuredModel
 from dimfree.onepass.observe import overlap_risk, structured_observables
 from dimfree.onepass.quadrature import MOST_LEVELS
 from dimfree.onepass.real.block import Progress, Samples, Scalars, run_block
-from dimfree.onepass.real.blocked import AtBlock, BlockedSGD
+from dimfree.onepass.real.blocked import AtBlock, Blocked
 from dimfree.onepass.rule import block_steps
 from dimfree.onepass.start import Start
-from dimfree.problem import Problem
 
 
 class BlockNetwork(eqx.Module):
@@ -35,17 +34,8 @@ class BlockNetwork(eqx.Module):
     norms: Float[Array, "r p"]
 
 
-class BlockChain(BlockedSGD[StructuredModel, BlockNetwork]):
+class BlockChain(Blocked[StructuredModel, BlockNetwork]):
     """The program of `chain` on structured inputs."""
-
-    name: ClassVar[str] = "chain"
-    summary: ClassVar[str] = "real one-pass SGD in overlap space on structured inputs, exact in law"
-    cites: ClassVar[tuple[str, ...]] = ("saad1995", "yoshida2019")
-    models: ClassVar[type[StructuredModel]] = StructuredModel
-
-    def cost(self, problem: Problem, model: StructuredModel) -> Cost:
-        """Told by the description whose program this is."""
-        raise NotImplementedError
 
     def begin(self, model: StructuredModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[BlockNetwork]:
         """Every replica starts from the same overlaps."""
@@ -63,15 +53,9 @@ class BlockChain(BlockedSGD[StructuredModel, BlockNetwork]):
         active: Int[Array, ""],
     ) -> BlockNetwork:
         """Draw fields and Gram matrices from their exact law, run SGD on them, update the overlaps of every block."""
-        steps, p, replicas = block_steps(model.batch), model.width, network.a.shape[0]
-        input_key, noise_key = jax.random.split(key)
-        parts = drawn_parts(model, network.Omega, steps * model.batch, input_key)
-        fields = jnp.moveaxis(jnp.sum(parts.fields, axis=1), 0, -1)  # (b, n, r)
-        gram = jnp.moveaxis(jnp.sum(parts.gram, axis=1), 0, -1)
-        labels = model.law.label(fields[:, p:], block_noise(noise_key, steps * model.batch, replicas))
-        samples = Samples(fields[:, :p], labels, gram)
+        parts, _, samples = drawn_samples(model, network.Omega, key)
         scalars = Scalars(network.a.T, network.bias.T, network.norms.T)
-        progress = run_block(model, samples, scalars, block * steps, active)
+        progress = run_block(model, samples, scalars, block * self.steps_per_block(model), active)
         Omega = _updated(model, network.Omega, parts, progress)
         return BlockNetwork(Omega, progress.scalars.a.T, progress.scalars.bias.T, network.norms)
 
@@ -96,15 +80,23 @@ class Parts(NamedTuple):
     gram: Float[Array, "r b m m"]
 
 
-def block_noise(key: Key[Array, ""], m: int, replicas: int) -> Float[Array, "m r"]:
-    """Label noise of a block of samples."""
-    return normals(key, m * replicas).reshape(m, replicas).astype(float)
+def drawn_samples(
+    model: StructuredModel, Omega: Float[Array, "r b n n"], key: Key[Array, ""]
+) -> tuple[Parts, Float[Array, "m n r"], Samples]:
+    """A block of samples from its exact law: along every eigenvalue, the preactivations of all vectors, and what SGD sees."""
+    m, replicas = block_steps(model.batch) * model.batch, Omega.shape[0]
+    input_key, noise_key = jax.random.split(key)
+    parts = drawn_parts(model, Omega, m, input_key)
+    fields, gram = (jnp.moveaxis(jnp.sum(x, axis=1), 0, -1) for x in parts)
+    noise = normals(noise_key, m * replicas).reshape(m, replicas).astype(float)
+    labels = model.law.label(fields[:, -model.units :], noise)
+    return parts, fields, Samples(fields[:, : model.width], labels, gram)
 
 
 def own_law_pays(model: StructuredModel) -> bool:
     """Whether the chain knows less than the vectors do: the directions it follows are fewer than half of all."""
-    n, d = (2 if model.momentum else 1) * model.width + model.units, float(model.dimension)
-    return model.s.size <= MOST_LEVELS and bool(np.sum(np.minimum(n, np.asarray(model.multiplicities))) < d / 2)
+    followed = np.sum(np.minimum(model.vectors, np.asarray(model.multiplicities)))
+    return model.s.size <= MOST_LEVELS and bool(followed < float(model.dimension) / 2)
 
 
 def _blocks(model: StructuredModel, network: BlockNetwork) -> Blocks:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from dimfree.description import Evolution, Observed, Times, Values
+from dimfree.description import Dynamics, Evolution, Observed, Times, Values
 from dimfree.onepass.rule import OnePassModel, block_steps
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
@@ -29,12 +29,10 @@ class AtBlock(eqx.Module, Generic[Network]):
     key: Key[Array, ""]
 
 
-class BlockedSGD(Evolution[M, Start, AtBlock[Network]], Generic[M, Network]):
+class Blocked(Dynamics[M, Start, AtBlock[Network]], Generic[M, Network]):
     """Real SGD in blocks. A saved state at t is the state after exactly t/dt steps."""
 
     real: ClassVar[bool] = True
-    stochastic: ClassVar[bool] = True
-    scatters: ClassVar[bool] = True
 
     def steps_per_block(self, model: M) -> int:
         """How many steps one block takes."""
@@ -57,10 +55,6 @@ class BlockedSGD(Evolution[M, Start, AtBlock[Network]], Generic[M, Network]):
     @abstractmethod
     def observe(self, model: M, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
         """Observables at all asked times at once."""
-
-    def warns(self, problem: Problem, model: M, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """A mean risk that one replica carries."""
-        return tuple(_heavy_tail(seen["risk"], problem.times))
 
     def advance(
         self, model: M, state: AtBlock[Network], times: Float[Array, " t"]
@@ -88,6 +82,17 @@ class BlockedSGD(Evolution[M, Start, AtBlock[Network]], Generic[M, Network]):
 
         state, looks = jax.lax.scan(to_time, state, times)
         return state, self.observe(model, looks)
+
+
+class BlockedSGD(Blocked[M, Network], Evolution[M, Start, AtBlock[Network]], Generic[M, Network]):
+    """The account of real SGD."""
+
+    stochastic: ClassVar[bool] = True
+    scatters: ClassVar[bool] = True
+
+    def warns(self, problem: Problem, model: M, seen: Mapping[str, Values]) -> tuple[str, ...]:
+        """A mean risk that one replica carries."""
+        return tuple(_heavy_tail(seen["risk"], problem.times))
 
 
 def _heavy_tail(risk: Values, times: Times) -> Iterator[str]:

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from dimfree.description import Cost, Evolution, Observed
+from dimfree.description import Cost, Dynamics, Observed
 from dimfree.gaussian.draws import chi_squares, lower_triangle, normals
 from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.onepass.limits.scope import hidden_labels
@@ -56,12 +56,12 @@ class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
             return hidden
         if isinstance(model, StructuredModel) and not own_law_pays(model):
             return (
-                f"{model.s.size} distinct eigenvalues in {problem.dimension} dimensions: the chain is SGD itself; use sgd, or a "
-                "covariance of a few levels."
+                f"{model.s.size} distinct eigenvalues in {problem.dimension} dimensions: the chain is SGD itself; use sgd, or "
+                "binned-chain where bins of eigenvalues have many directions."
             )
         return None
 
-    def twin(self, model: DirectionsModel) -> tuple[Evolution[Any, Start, Any], DirectionsModel]:
+    def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
         """On structured inputs, a chain for every eigenvalue."""
         if not isinstance(model, StructuredModel):
             return self, model

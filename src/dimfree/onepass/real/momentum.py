@@ -6,11 +6,11 @@ from jaxtyping import Array, Float, Int, Key
 
 from dimfree.onepass.model import StructuredModel
 from dimfree.onepass.real.block import Samples, Scalars
-from dimfree.onepass.real.block_chain import BlockChain, BlockNetwork, Parts, block_noise, drawn_parts
+from dimfree.onepass.real.block_chain import BlockChain, BlockNetwork, Parts, drawn_samples
 from dimfree.onepass.real.blocked import AtBlock
 from dimfree.onepass.real.momentum_block import MovingProgress, MovingScalars, run_moving_block
 from dimfree.onepass.real.vectors import Network, VectorSGD, products
-from dimfree.onepass.rule import OnePassModel, block_steps
+from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import Start
 
 
@@ -83,14 +83,11 @@ class MomentumChain(BlockChain):
     ) -> BlockNetwork:
         """Draw fields and Gram matrices from their exact law, run SGD on them, update the overlaps of every block."""
         assert isinstance(network, MovingBlocks)
-        m, p, replicas = block_steps(model.batch) * model.batch, model.width, network.a.shape[0]
-        input_key, noise_key = jax.random.split(key)
-        parts = drawn_parts(model, network.Omega, m, input_key)
-        fields, gram = (jnp.moveaxis(jnp.sum(x, axis=1), 0, -1) for x in parts)
-        labels = model.law.label(fields[:, 2 * p :], block_noise(noise_key, m, replicas))
+        p = model.width
+        parts, fields, samples = drawn_samples(model, network.Omega, key)
         scalars = Scalars(network.a.T, network.bias.T, network.norms.T)
         moving = MovingScalars(scalars, network.moving_a.T, network.moving_bias.T)
-        progress = run_moving_block(model, Samples(fields[:, :p], labels, gram), fields[:, p : 2 * p], moving, active)
+        progress = run_moving_block(model, samples, fields[:, p : 2 * p], moving, active)
         after = progress.scalars
         Omega = _updated(model, network.Omega, parts, progress)
         return MovingBlocks(Omega, after.at.a.T, after.at.bias.T, network.norms, after.a.T, after.bias.T)

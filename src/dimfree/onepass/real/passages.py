@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from dimfree.description import Evolution
+from dimfree.description import Dynamics
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.blocked import AtBlock, BlockedSGD
@@ -93,7 +93,7 @@ def stride_for(sgd: BlockedSGD[M, Network], model: M, resolution: float) -> Int[
     return jnp.clip(steps, 1, sgd.steps_per_block(model)).astype(int)
 
 
-def scattered(one: Evolution[M, Start, X], model: M, starts: Start, key: Key[Array, ""]) -> X:
+def scattered(one: Dynamics[M, Start, X], model: M, starts: Start, key: Key[Array, ""]) -> X:
     """A state whose replicas begin at different starts: what has a replica axis is stacked, the rest is shared."""
     first = jax.tree.map(lambda x: x[0], starts)
     single, double = (eqx.filter_eval_shape(one.begin, model, first, replicas, key) for replicas in (1, 2))

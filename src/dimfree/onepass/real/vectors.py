@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Int, Key, PyTree
 
-from dimfree.description import Cost, Evolution, Observed
+from dimfree.description import Cost, Dynamics, Observed
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.draws import normals
 from dimfree.gaussian.neuron_risk import risk_seconds
@@ -76,7 +76,7 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
             )
         return None
 
-    def twin(self, model: OnePassModel) -> tuple[Evolution[Any, Start, Any], OnePassModel]:
+    def twin(self, model: OnePassModel) -> tuple[Dynamics[Any, Start, Any], OnePassModel]:
         """With momentum, vectors and their velocities."""
         return (walker(model) if has_momentum(model) else self), model
 

@@ -6,6 +6,7 @@ import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveInt, model_validator
 
 from dimfree.onepass.sections.covariance import AnyCovariance, Isotropic, spelled_covariance
+from dimfree.onepass.sections.directions import GivenDirections
 from dimfree.onepass.sections.hypercube import Hypercube
 from dimfree.onepass.sections.network import Scaling
 from dimfree.problem.activation import Activation
@@ -54,6 +55,7 @@ class Teacher(TeacherNetwork):
 
     kind: Literal["teacher"] = "teacher"
     covariance: GivenCovariance = Isotropic()
+    directions: GivenDirections = "random"
 
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -87,6 +89,7 @@ class MultiIndex(Section):
     coefficients: tuple[float, ...] = ()
     noise: NonNegativeFloat = 1e-3
     covariance: GivenCovariance = Isotropic()
+    directions: GivenDirections = "random"
 
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,83 @@
+"""The dimensionless limit on structured inputs: particles that carry overlaps and norms for every eigenvalue.
+
+docs/theory/structured.md, section 1.7, equation (1.7), with the decays and schedule of (1.1).
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dimfree.description import Observed
+from dimfree.gaussian.block_particles import BlockParticles, block_closure, block_particles
+from dimfree.gaussian.components import has_components, overlap_components
+from dimfree.gaussian.particles import MOST_PAIRS
+from dimfree.onepass.limits.integration import Integration
+from dimfree.onepass.limits.scope import hidden_labels
+from dimfree.onepass.model import StructuredModel
+from dimfree.onepass.observe import MOST_BLOCKS
+from dimfree.onepass.quadrature import MOST_LEVELS
+from dimfree.onepass.start import Start
+from dimfree.problem import Problem
+
+
+class WideBlocks(Integration[StructuredModel, BlockParticles]):
+    """Equation (1.7)."""
+
+    self_term: bool = eqx.field(default=True, static=True)
+
+    def initial(self, model: StructuredModel, start: Start) -> BlockParticles:
+        """The measured particles."""
+        return block_particles(start.blocks, model.units)
+
+    def size(self, state: BlockParticles) -> Float[Array, ""]:
+        """The largest overlap."""
+        return jnp.maximum(jnp.max(jnp.abs(state.N)), jnp.max(jnp.abs(state.q)))
+
+    def velocity(self, model: StructuredModel, t: Float[Array, ""], state: BlockParticles) -> BlockParticles:
+        """Equation (1.7); a projection to the sphere keeps Euclidean norms and undoes decay (section 1.1)."""
+        rate, terms = model.schedule(t), block_closure(model, state, self.self_term)
+        da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.train_a else jnp.zeros_like(state.a)
+        dN, dq, drag = rate * terms.PsiN, rate * terms.Psiq, model.omega
+        if model.spherical:
+            growth = jnp.sum(2 * jnp.sum(state.N * dN, axis=-1) + dq, axis=0)
+            drag = growth / (2 * jnp.sum(state.plain, axis=0))
+        dN, dq = dN - (drag * jnp.ones_like(state.a))[:, None] * state.N, dq - 2 * drag * state.q
+        return BlockParticles(dN, dq, da, jnp.zeros_like(state.s), jnp.zeros_like(state.A))
+
+    def observe(self, model: StructuredModel, states: BlockParticles) -> Observed:
+        """Overlaps as preactivations see them, and those with the teachers for every eigenvalue while these are few."""
+        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), states)
+        shape = states.a.shape[:2]
+        risks = jax.lax.map(lambda state: block_closure(model, state, self.self_term).risk, flat).reshape(shape)
+        seen = {"risk": risks, "M": states.fields(self.self_term).M, "Q_diagonal": states.norms, "a": states.a}
+        if model.s.size <= MOST_BLOCKS:
+            seen |= {"M_block": states.M}
+        if not has_components(model.target):
+            return seen
+        one: Callable[[BlockParticles], Array] = lambda now: overlap_components(  # noqa: E731
+            model, now.fields(self.self_term), now.norms
+        )
+        return seen | {"components": jax.lax.map(one, flat).reshape(*shape, -1)}
+
+
+def without_blocks(problem: Problem, model: StructuredModel) -> str | None:
+    """Where particles for every eigenvalue are not derived, do not fit, or say nothing that gradient flow would not."""
+    if hidden := hidden_labels(model):
+        return hidden
+    if model.momentum:
+        return "it is not derived for momentum; set training.momentum = 0, or use ode, chain or sgd."
+    if model.width > MOST_PAIRS:
+        return (
+            f"with a covariance all pairs of {model.width} units are used, which do not fit into memory; lower network.width to "
+            f"{MOST_PAIRS}."
+        )
+    if model.s.size > MOST_LEVELS or np.sum(np.minimum(model.units, model.multiplicities)) >= problem.dimension / 2:
+        return (
+            f"{model.s.size} distinct eigenvalues in {problem.dimension} dimensions leave each of them no directions beside the "
+            "teacher, and without any this is gradient flow itself; use gradient-flow, or a covariance of a few levels."
+        )
+    return None
