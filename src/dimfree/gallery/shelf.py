@@ -49,6 +49,7 @@ _ENTRIES = {
     "batch-is-rate": "dimfree.gallery.batch_is_rate:BatchIsRate",
     "digits": "dimfree.gallery.digits:Digits",
     "power-law": "dimfree.gallery.power_law:PowerLaw",
+    "plateau-spectrum": "dimfree.gallery.plateau_spectrum:PlateauSpectrum",
 }
 
 
