@@ -50,6 +50,7 @@ _ENTRIES = {
     "digits": "dimfree.gallery.digits:Digits",
     "power-law": "dimfree.gallery.power_law:PowerLaw",
     "plateau-spectrum": "dimfree.gallery.plateau_spectrum:PlateauSpectrum",
+    "momentum": "dimfree.gallery.momentum:Momentum",
 }
 
 
