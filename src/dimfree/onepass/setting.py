@@ -30,6 +30,11 @@ VARIABLES = {
         "1",
         "estimated relative error of nodes that stand for very many eigenvalues, 0 without any",
     ),
+    "risk_if_gaussian": Variable(
+        ("time", "replica"),
+        "1",
+        "beside a risk on rows: that of Gaussian inputs of their covariance, for the same network",
+    ),
     "a": Variable(_UNIT, "1", "second layer in the canonical scaling"),
     "Q_diagonal": Variable(_UNIT, "1", "squared norms of the students, where Q is not known or too large"),
     "bias": Variable(_UNIT, "1", "offsets b of the neurons"),

@@ -123,7 +123,7 @@ class LinearNetwork(Description[StructuredModel, Start]):
 
     def refuses(self, problem: Problem, model: StructuredModel) -> str | None:
         """Anything that is not linear in the first layer."""
-        if not _is_linear(model):
+        if not is_linear(model):
             return "it is exact for linear networks; set both activations to 'linear', or use sgd or ode."
         if model.train_a or not model.train_w or model.offsets:
             return "it is exact where the first layer alone learns, without offsets; set network.trained = ['first-layer']."
@@ -162,7 +162,8 @@ class LinearNetwork(Description[StructuredModel, Start]):
         yield Piece({"risk": risks[:, None]}, "time", 1.0)
 
 
-def _is_linear(model: StructuredModel) -> bool:
+def is_linear(model: StructuredModel) -> bool:
+    """Whether student and teacher are."""
     target = model.target
     both = (model.activation, target.activation if isinstance(target, Committee) else None)
     return all(isinstance(f, Polynomial) and f.coefficients == (0.0, 1.0) for f in both)
