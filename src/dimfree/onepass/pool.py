@@ -141,7 +141,8 @@ def said_of_inputs(problem: OnePassProblem, model: StructuredModel) -> Iterator[
         f"largest squared norm {np.sum(rows**2, axis=1).max():.2g}{limit}."
     )
     if found.pool.dropped:
-        yield f"{found.pool.dropped} constant columns are dropped (dimension {found.dimension})."
+        columns = "constant column; it is" if found.pool.dropped == 1 else "constant columns; they are"
+        yield f"{found.pool.name} has {found.pool.dropped} {columns} dropped (dimension {found.dimension})."
 
 
 def critical_rates(problem: OnePassProblem) -> tuple[float | None, float]:

@@ -36,6 +36,7 @@ class Pool(NamedTuple):
     rows: Float[np.ndarray, "N d"]
     labels: Float[np.ndarray, " N"] | None
     dropped: int  # constant columns
+    name: str  # of the file
 
 
 class Spectrum(NamedTuple):
@@ -167,7 +168,7 @@ def _from_file(covariance: SpectrumFile | MatrixFile | Features, stamp: tuple[tu
             values = np.squeeze(read_table(covariance.file))
             if values.ndim != 1:
                 raise ProblemError(
-                    f"{covariance.file.name} has shape {values.shape}; a spectrum is a list of eigenvalues."
+                    f"{covariance.file.name} has shape {values.shape}; a spectrum is a list, give one eigenvalue per dimension."
                 )
             _check_finite(covariance.file.name, values[:, None])
             return _scaled(_sorted(_non_negative(values)), covariance.normalise)
@@ -180,7 +181,9 @@ def _from_file(covariance: SpectrumFile | MatrixFile | Features, stamp: tuple[tu
 def _of_matrix(file: Path) -> Spectrum:
     Sigma = read_table(file)
     if Sigma.ndim != 2 or Sigma.shape[0] != Sigma.shape[1]:
-        raise ProblemError(f"{file.name} has shape {Sigma.shape}; a covariance is a square matrix.")
+        raise ProblemError(
+            f"{file.name} has shape {Sigma.shape}; a covariance is a square matrix, give dimension x dimension numbers."
+        )
     _check_finite(file.name, Sigma)
     apart = float(np.abs(Sigma - Sigma.T).max())
     if apart > 1e-9 * np.abs(Sigma).max():
@@ -210,7 +213,9 @@ def _of_features(given: Features) -> Spectrum:
     name = given.file.name
     X, y = bundled(str(given.file)) if str(given.file) in BUNDLED else (read_table(given.file), None)
     if X.ndim != 2 or len(X) < 2:
-        raise ProblemError(f"{name} has shape {X.shape}; features are a table with at least two rows.")
+        raise ProblemError(
+            f"{name} has shape {X.shape}; features are a table with at least two rows, give one row per sample."
+        )
     _check_finite(name, X)
     x = X - X.mean(axis=0)
     spread = x.std(axis=0)
@@ -221,7 +226,7 @@ def _of_features(given: Features) -> Spectrum:
     x /= np.sqrt(np.mean(np.sum(x**2, axis=1)))
     found = _diagonalised(x.shape[1] * x.T @ x / len(x))
     labels = None if given.labels is None else _labels(given, y, len(x))
-    return found._replace(pool=Pool(x @ np.asarray(found.basis), labels, int(np.sum(~varies))))
+    return found._replace(pool=Pool(x @ np.asarray(found.basis), labels, int(np.sum(~varies)), name))
 
 
 def _labels(given: Features, own: Vector | None, count: int) -> Vector:
@@ -237,7 +242,9 @@ def _labels(given: Features, own: Vector | None, count: int) -> Vector:
         raise ProblemError(f"there are {count} rows and labels of shape {y.shape}; give one label per row.")
     _check_finite(given.labels.name, y[:, None])
     if np.ptp(y) == 0:
-        raise ProblemError(f"all labels are {y[0]:g}; there is nothing to learn from labels of one class.")
+        raise ProblemError(
+            f"all labels are {y[0]:g}; there is nothing to learn from labels of one class, give two or more."
+        )
     return (y - y.mean()) / y.std()
 
 
