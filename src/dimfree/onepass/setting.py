@@ -62,6 +62,7 @@ SETTING = Setting(
     lacks="dimfree.onepass.start:why_no_start",
     figure="dimfree.onepass.figure:draw",
     notes="dimfree.onepass.notes:remark",
+    scales="dimfree.onepass.spectrum:levels_of",
     template="dimfree.onepass:template.toml",
     variables=VARIABLES,
     simulation="sgd",

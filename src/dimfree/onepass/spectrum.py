@@ -5,7 +5,7 @@ docs/theory/structured.md, sections 0 and 3. Everything later happens in the eig
 
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,7 +20,11 @@ from dimfree.onepass.sections.covariance import (
     Power,
     SpectrumFile,
 )
+from dimfree.setting import Scale
 from dimfree.tables import BUNDLED, bundled, read_table
+
+if TYPE_CHECKING:
+    from dimfree.onepass.problem import OnePassProblem
 
 OWN_LABELS = "target"  # the labels that a named data set has
 _EQUAL = 1e-9  # of the largest eigenvalue: closer ones are one level
@@ -108,6 +112,17 @@ def spectrum(covariance: AnyCovariance, dimension: int) -> Spectrum:
             if found.dimension != dimension:
                 raise ProblemError(_another_size(covariance, found, dimension))
             return found
+
+
+def levels_of(problem: "OnePassProblem") -> dict[str, Scale]:
+    """Eigenvalue and share of directions of every block that overlaps are told for."""
+    if not problem.structured:
+        return {}
+    found = problem.spectrum
+    return {
+        "eigenvalue": Scale("block", found.values, "eigenvalue of the covariance of the inputs"),
+        "weight": Scale("block", found.weights, "share of all directions that have this eigenvalue"),
+    }
 
 
 def dimension_of(covariance: AnyCovariance) -> int | None:
