@@ -20,6 +20,7 @@ from dimfree.problem import Problem
 _STRAY = 3.0  # norm variance over that of a Gaussian from which it is told
 _NEAR = 0.8  # of a limit of stability: above, the noise of the steps is several times what it is far below
 _APART = 0.05  # relative difference of two risks of one network that is told
+_OFTEN = 1.5  # times that a row is drawn on average, from where on it is told
 _AFFORDABLE = 3e8  # multiplications of one look at all rows, up to which their limit of stability is computed
 
 GAUSSIAN = "risk_if_gaussian"  # the observable
@@ -117,7 +118,7 @@ def _revisited(problem: OnePassProblem) -> Iterator[str]:
     assert problem.spectrum.pool is not None
     count = len(problem.spectrum.pool.rows)
     drawn = problem.steps(problem.run.until) * problem.training.batch / count
-    if drawn > 1:
+    if drawn > _OFTEN:
         yield (
             f"each of the {count} rows is drawn {drawn:.2g} times on average: the risk is that on these rows, not on fresh ones; "
             "give more rows, or read it as such."
