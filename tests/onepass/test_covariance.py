@@ -251,11 +251,20 @@ def test_labels_of_one_class_and_of_another_length_are_told(tmp_path):
             )
 
 
-def test_constant_columns_of_digits_are_told():
-    one = df.Problem(data={"kind": "teacher", "covariance": {"file": "digits"}})
-    assert "digits has 3 constant columns; they are dropped (dimension 61)." in " ".join(
-        said_of_inputs(one, model(one))
+def test_what_is_known_of_digits_is_said():
+    one = df.Problem(data={"kind": "teacher", "covariance": {"file": "digits"}}, training={"learning_rate": 0.5})
+    said = " ".join(said_of_inputs(one, model(one)))
+    assert "Inputs have 61 distinct eigenvalues, trace 61, the largest 9.08, effective rank 13.2;" in said
+    assert (
+        "largest eigenvalue times step is 0.019, and a linear network is stable up to learning_rate 1.719 on Gauss"
+        in said
     )
+    assert (
+        "There are 1797 rows: their norm variance is 0.29 times that of a Gaussian, the largest squared norm 1.9"
+        in said
+    )
+    assert "a linear network is stable up to learning_rate 1.893 on them" in said
+    assert "digits has 3 constant columns; they are dropped (dimension 61)." in said
 
 
 def test_true_labels_need_a_linear_network():
