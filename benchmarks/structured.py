@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import dimfree as df
+import structured_runs
 from clock import Bar, cpu_seconds
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.overlaps import Overlaps
@@ -27,16 +28,23 @@ BARS = {
     "rhs_three_levels": Bar(True, 1.3),
     "rhs_nodes": Bar(True, 2.5),
     "critical_rate_levels": Bar(True, 1.0),  # seconds, at 600 levels of a million dimensions
+    **structured_runs.BARS,
 }
 LEVELS = {"kind": "levels", "values": [3.0, 1.0, 0.2], "shares": [0.125, 0.375, 0.5]}
 REPLICAS = 16
+CALLS = 1000  # of a right-hand side
 
 
 def right_hand_side(model: OnePassModel, state: Any, least: float) -> float:
-    """CPU seconds of the equations of overlaps, or of those for every block."""
+    """CPU seconds of the equations of overlaps, or of those for every block, as a solver calls them: in a compiled loop."""
     one: Any = BlockEquations() if isinstance(state, Blocks) else df.HighDimensional()
-    velocity = eqx.filter_jit(lambda m, s: one.velocity(m, jnp.zeros(()), s))
-    return cpu_seconds(velocity, model, state, least=least)
+
+    @eqx.filter_jit
+    def loop(m: Any, y: Any) -> Any:
+        step = lambda _, y: jax.tree.map(lambda a, b: a + 1e-9 * b, y, one.velocity(m, jnp.zeros(()), y))  # noqa: E731
+        return jax.lax.fori_loop(0, CALLS, step, y)
+
+    return cpu_seconds(loop, model, state, least=least) / CALLS
 
 
 def blocks(count: int, n: int) -> Blocks:
@@ -74,4 +82,5 @@ def ratios(smoke: bool) -> dict[str, float]:
         "rhs_three_levels": right_hand_side(model, blocks(3, 8), least) / isotropic,
         "rhs_nodes": right_hand_side(model, blocks(96, 8), least) / isotropic,
         "critical_rate_levels": cpu_seconds(critical_rate, np.geomspace(1.0, 1e-6, 600), counts, least=least),
+        **structured_runs.ratios(smoke),
     }

@@ -16,6 +16,7 @@ from dimfree.registry import imported, setting_of
 
 if TYPE_CHECKING:
     import jax
+    import numpy as np
     import xarray as xr
     from matplotlib.figure import Figure
 
@@ -27,6 +28,14 @@ class Variable(NamedTuple):
 
     dims: tuple[str, ...]  # the first two are time and replica
     units: str
+    meaning: str
+
+
+class Scale(NamedTuple):
+    """A number for every index along one axis of observables."""
+
+    dim: str
+    values: "np.ndarray[tuple[int], np.dtype[np.float64]]"
     meaning: str
 
 
@@ -49,6 +58,9 @@ class Setting:
     variables: Mapping[str, Variable] = field(default_factory=lambda: {"risk": RISK})
     lacks: str = ""  # module:function(problem, needs) -> why no start has what is needed, or None
     notes: str = ""  # module:function(problem) -> what else `show` should say, or None
+    scales: str = (
+        ""  # module:function(problem) -> coordinates along axes of observables, by name: what an index stands for
+    )
 
     def kinds(self, section: str) -> tuple[str, ...]:
         """The kinds that a section of the problem may have."""
@@ -80,6 +92,11 @@ class Setting:
         """What else there is to say about a problem."""
         said: str | None = imported(self.notes)(problem) if self.notes else None
         return said
+
+    def scales_of(self, problem: Problem) -> "Mapping[str, Scale]":
+        """What indices of observables stand for."""
+        found: Mapping[str, Scale] = imported(self.scales)(problem) if self.scales else {}
+        return found
 
     def commented_problem(self) -> str:
         """The text of the template."""

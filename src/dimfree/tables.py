@@ -29,14 +29,21 @@ def bundled(name: str) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, " n"
 def read_table(file: Path) -> Table:
     """A .npy file, or text with numbers between commas; a line of names above them is left out."""
     try:
-        found = _text(file) if file.suffix != ".npy" else np.asarray(np.load(file, allow_pickle=False), dtype=float)
+        found = _text(file) if file.suffix != ".npy" else _real(np.load(file, allow_pickle=False))
     except (OSError, ValueError, EOFError, TypeError) as failure:
         raise ProblemError(
-            f"the file {str(file)!r} is no table of numbers in .npy or .csv format ({failure})."
+            f"the file {str(file)!r} is no table of numbers in .npy or .csv format ({failure}); "
+            "write plain numbers, as np.save does."
         ) from None
     if not found.size:
         raise ProblemError(f"the file {str(file)!r} is empty; give at least two samples.")
     return found
+
+
+def _real(found: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> Table:
+    if found.dtype.kind == "c":
+        raise ValueError("its numbers are complex")
+    return np.asarray(found, dtype=float)
 
 
 def _text(file: Path) -> Table:

@@ -141,6 +141,18 @@ def test_by_chance_alone_hardly_anything_fails():
     assert failures <= 4
 
 
+def test_a_mean_that_one_run_carries_away_at_the_end_is_not_resolved():
+    """Rows that diverge: all agree for most of the time, then one of 16 runs is a thousand times higher."""
+    runs = sgd()
+    carried = runs["risk"].values.copy()
+    carried[-4:, 0] *= 1000
+    away = account(fall(), 0.04, REPLICAS, seed=2).assign(risk=(("time", "replica"), carried))
+    found = judge(away, runs)
+    assert found.fails is None
+    assert sentence(found, 500.0).startswith("not resolved: error bars leave ")
+    assert grade(judge(account(fall() * 1.01), runs), 500.0) == "holds"
+
+
 def test_starts_are_compared_pair_by_pair():
     """Starts differ by a factor that both accounts share: unpaired, nothing is resolved; paired, 10 % is seen."""
     starts = np.repeat(np.arange(4), 4)

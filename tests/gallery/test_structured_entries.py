@@ -6,6 +6,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dimfree.gallery.digits import CASES, Digits
+from dimfree.gallery.plateau_spectrum import FLAT, PlateauSpectrum, passage, plateau
 from dimfree.gallery.power_law import LAWS, PowerLaw, predicted
 
 NOISE = [predicted(*law)[1] == "sampling noise" for law in LAWS]
@@ -74,3 +75,41 @@ def test_digits_are_measured():
     data = entry.measure(False, lambda text, fraction: None)
     assert all(verdicts(entry, data))
     assert verdicts(Digits(isotropic=True), data)[:2] == [False, False]
+
+
+def stepped(flat, until, end):
+    """Risks at these times before, on and after a plateau, whose ends are sharp."""
+    time = np.geomspace(0.1, 120.0, 2000)
+    knots = [0.1, 1.0, until - flat, until, end, 120.0]
+    levels = [0.19, 0.0126 if flat else 0.05, 0.0126, 0.0124, 1e-3, 1e-4]
+    risk = np.exp(np.interp(np.log(time), np.log(knots), np.log(levels)))
+    return xr.DataArray(np.stack([risk, risk], axis=1), {"time": time}, ("time", "replica"))
+
+
+def test_a_plateau_is_where_the_risk_hardly_falls():
+    one = stepped(flat=50.0, until=60.0, end=80.0)
+    np.testing.assert_allclose(plateau(one), 60 - 1.0, rtol=0.02)  # it begins at once here
+    np.testing.assert_allclose(passage(one, 1e-3), 80, rtol=0.01)
+    assert (passage(one, 1e-2) > 60).all()
+    assert np.isinf(passage(one, 1e-6)).all()
+    time = one["time"]
+    falling = xr.DataArray((0.1 * time ** -(FLAT + 0.01)).values[:, None], {"time": time}, ("time", "replica"))
+    assert plateau(falling) == 0
+
+
+def test_plateaus_that_last_as_on_isotropic_inputs_are_told():
+    entry, isotropic = PlateauSpectrum(), stepped(flat=53.0, until=63.0, end=84.0).to_dataset(name="risk")
+    data = xr.DataTree.from_dict({f"{L}/ode": isotropic for L in entry.levels})
+    late = [claim.holds for claim in entry.claims(data) if "1e-3" in claim.statement]
+    assert late == [True, True, False, False, False]
+    figure = Figure(layout="constrained")
+    entry.draw(data, figure)
+    assert len(figure.axes) == 2
+
+
+@pytest.mark.slow
+def test_the_plateau_dissolves_unless_all_eigenvalues_are_alike():
+    entry = PlateauSpectrum(levels=(1, 4, 16))
+    assert all(verdicts(entry, entry.measure(False, lambda text, fraction: None)))
+    alike = PlateauSpectrum(levels=(4, 16), alike=True)
+    assert not any(verdicts(alike, alike.measure(False, lambda text, fraction: None)))

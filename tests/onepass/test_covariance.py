@@ -84,7 +84,7 @@ def test_rows_say_dimension_covariance_and_stability(tmp_path):
     assert np.mean(np.sum(rows**2, axis=1)) == pytest.approx(1)
     np.testing.assert_allclose(3 * rows.T @ rows / 50, np.diag(found.values), atol=1e-12)
     said = " ".join(said_of_inputs(one, model(one)))
-    assert "1 constant columns are dropped (dimension 3)" in said
+    assert "X.npy has 1 constant column; it is dropped (dimension 3)." in said
     assert f"stable up to learning_rate {pool_critical_rate(rows):.4g} on them" in said
 
 
@@ -149,23 +149,46 @@ NAN = np.array([[1.0, 2.0]] * 20)
 NAN[[4, 17]] = np.nan
 FILES = {
     "nan": ("features", NAN, r"X.npy contains NaN in rows 4, 17; remove or replace them"),
-    "one row": ("features", np.ones((1, 3)), r"X.npy has shape \(1, 3\); features are a table with at least two rows"),
+    "infinite": (
+        "spectrum",
+        np.array([1.0, np.inf]),
+        "X.npy contains numbers that are not finite in rows 1; remove or",
+    ),
+    "one row": (
+        "features",
+        np.ones((1, 3)),
+        r"X.npy has shape \(1, 3\); features are a table with at least two rows, give",
+    ),
     "no rows": ("features", np.ones((0, 3)), r"is empty; give at least two samples"),
     "constant": ("features", np.ones((5, 3)), r"all rows of X.npy are the same; give features that vary"),
     "vector": ("features", np.ones(5), r"X.npy has shape \(5,\); features are a table"),
-    "pickled": ("features", np.array([{}, 1], dtype=object), r"is no table of numbers in .npy or .csv format"),
+    "pickled": (
+        "features",
+        np.array([{}, 1], dtype=object),
+        r"is no table of numbers in .npy .*; write plain numbers, as np.save",
+    ),
+    "complex": ("matrix", 1j * np.eye(2), r"is no table of numbers .*its numbers are complex\); write plain"),
+    "words": ("features", np.array([["a", "b"]] * 3), r"is no table of numbers in .npy or .csv format"),
     "indefinite": (
         "matrix",
         np.diag([2.1, -3e-3]),
         r"negative eigenvalue -0.003 \(largest 2.1\); give a positive semi-def",
     ),
-    "not square": ("matrix", np.ones((2, 3)), r"X.npy has shape \(2, 3\); a covariance is a square matrix"),
+    "not square": (
+        "matrix",
+        np.ones((2, 3)),
+        r"X.npy has shape \(2, 3\); a covariance is a square matrix, give dimension x",
+    ),
     "not symmetric": (
         "matrix",
         np.array([[1.0, 0.5], [0.0, 1.0]]),
         r"X.npy is not symmetric: entries differ by up to 0.5",
     ),
-    "table": ("spectrum", np.ones((2, 3)), r"X.npy has shape \(2, 3\); a spectrum is a list of eigenvalues"),
+    "table": (
+        "spectrum",
+        np.ones((2, 3)),
+        r"X.npy has shape \(2, 3\); a spectrum is a list, give one eigenvalue per dim",
+    ),
     "zero": ("spectrum", np.zeros(3), r"all eigenvalues of the covariance are 0"),
 }
 
@@ -214,12 +237,34 @@ def test_a_dimension_that_is_not_the_files_is_told(tmp_path):
 
 def test_labels_of_one_class_and_of_another_length_are_told(tmp_path):
     X = saved(tmp_path, np.random.default_rng(6).normal(size=(9, 2)))
-    for y, sentence in ((np.ones(9), "labels of one class"), (np.arange(8.0), r"9 rows and labels of shape \(8,\)")):
+    bad = {
+        "labels of one class, give two or more": np.ones(9),
+        r"9 rows and labels of shape \(8,\); give one label per row": np.arange(8.0),
+        "contains NaN in rows 8; remove or replace them": np.array([1.0] * 8 + [np.nan]),
+        "X.npy has no labels of its own; name a file of labels": "target",
+    }
+    for sentence, y in bad.items():
         features = df.Covariance.features(X, labels=y)
         with pytest.raises(ProblemError, match=sentence):
             df.Problem(
                 data=df.Teacher(units=1, activation="linear", covariance=features), network={"activation": "linear"}
             )
+
+
+def test_what_is_known_of_digits_is_said():
+    one = df.Problem(data={"kind": "teacher", "covariance": {"file": "digits"}}, training={"learning_rate": 0.5})
+    said = " ".join(said_of_inputs(one, model(one)))
+    assert "Inputs have 61 distinct eigenvalues, trace 61, the largest 9.08, effective rank 13.2;" in said
+    assert (
+        "largest eigenvalue times step is 0.019, and a linear network is stable up to learning_rate 1.719 on Gauss"
+        in said
+    )
+    assert (
+        "There are 1797 rows: their norm variance is 0.29 times that of a Gaussian, the largest squared norm 1.9"
+        in said
+    )
+    assert "a linear network is stable up to learning_rate 1.893 on them" in said
+    assert "digits has 3 constant columns; they are dropped (dimension 61)." in said
 
 
 def test_true_labels_need_a_linear_network():

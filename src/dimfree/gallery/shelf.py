@@ -50,6 +50,8 @@ _ENTRIES = {
     "hidden-manifold": "dimfree.gallery.hidden_manifold:HiddenManifoldEntry",
     "digits": "dimfree.gallery.digits:Digits",
     "power-law": "dimfree.gallery.power_law:PowerLaw",
+    "plateau-spectrum": "dimfree.gallery.plateau_spectrum:PlateauSpectrum",
+    "momentum": "dimfree.gallery.momentum:Momentum",
 }
 
 

@@ -10,6 +10,7 @@ from dimfree.onepass.hypercube_figure import draw_hypercube
 from dimfree.onepass.laws_figure import draw_laws
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import Hypercube
+from dimfree.onepass.spectrum_figure import draw_spectrum, draws_spectrum
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,16 +26,17 @@ TIME = "time $t$ = steps × rate / (width × dimension)"
 
 
 def draw(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str, xr.Dataset]") -> None:
-    """Risk and deviations on the left, overlaps with the teachers on the right, then a second layer that learns."""
+    """Risk and deviations on the left, overlaps with the teachers on the right, then a second layer that learns, a spectrum."""
     if isinstance(problem.data, Hypercube):
         draw_hypercube(figure, problem, accounts)
         return
     if not problem.data.units:
         draw_laws(figure, problem, accounts)
         return
-    layers = "second-layer" in problem.network.trained
-    figure.set_size_inches(14.0 if layers else 10.5, 5.0)
-    grid = figure.add_gridspec(2, 3 if layers else 2, height_ratios=(3, 1))
+    layers, spectrum = "second-layer" in problem.network.trained, draws_spectrum(problem)
+    columns = 2 + layers + spectrum
+    figure.set_size_inches(3.5 * (1 + columns), 5.0)
+    grid = figure.add_gridspec(2, columns, height_ratios=(3, 1))
     risk, overlap = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[:, 1])
     deviation, shown = figure.add_subplot(grid[1, 0], sharex=risk), looks(accounts)
     _draw_risk(risk, accounts, shown)
@@ -53,6 +55,8 @@ def draw(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str, xr.D
     risk.tick_params(labelbottom=below is risk)
     for axes in (below, *figure.axes[1:2], *figure.axes[3:]):
         axes.set_xlabel(TIME)
+    if spectrum:
+        draw_spectrum(figure.add_subplot(grid[:, -1]), problem)
     figure.suptitle(_title(problem), fontsize=10)
 
 

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from dimfree.gaussian.variance.ladder import variance_method
 from dimfree.onepass.limits.staircases import said_of_derivatives, said_of_staircase
 from dimfree.onepass.model import DirectionsModel, HypercubeModel, StructuredModel, model
+from dimfree.onepass.nodes import nodes_of
 from dimfree.onepass.pool import said_of_inputs
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import Hypercube
@@ -32,8 +35,20 @@ def remark(problem: OnePassProblem) -> str | None:
     by = f"The variance of the steps is computed {_METHODS[variance_method(found)]} (docs/accuracy.md)."
     if not isinstance(found, StructuredModel):
         return by
-    inputs = said_of_inputs(problem, found) if problem.correlated else ()
+    inputs = (*said_of_inputs(problem, found), *_said_of_nodes(problem)) if problem.correlated else ()
     return " ".join([*inputs, *_said_of_momentum(found), by])
+
+
+def _said_of_nodes(problem: OnePassProblem) -> Iterator[str]:
+    """How many nodes stand for very many eigenvalues, and how well, by the start that runs begin from."""
+    blocks = nodes_of(problem)
+    if blocks is None:
+        return
+    noise = int(np.count_nonzero(np.asarray(blocks.rho)))
+    yield (
+        f"{blocks.s.size - noise} nodes for the signal and {noise} for the noise stand for all eigenvalues, with an estimated "
+        f"error of {float(blocks.error):.1g}."
+    )
 
 
 def _said_of_momentum(found: StructuredModel) -> Iterator[str]:
@@ -42,7 +57,10 @@ def _said_of_momentum(found: StructuredModel) -> Iterator[str]:
         return
     beta, rate, theta = float(found.beta), float(found.effective_rate), float(found.theta)
     if _RATE / theta < _SECOND_ORDER:
-        yield f"Momentum {beta:.6g} amounts to a rate of {rate:.4g} to within {100 * _RATE / theta:.1g} %."
+        yield (
+            f"Momentum {beta:.6g} amounts to a rate of {rate:.4g} to within {100 * _RATE / theta:.1g} % (velocities relax at "
+            f"{theta:.3g} per unit of time)."
+        )
     else:
         yield (
             f"Momentum {beta:.6g} is second order: velocities relax at {theta:.3g} per unit of time, and a sample moves weights "

@@ -3,22 +3,29 @@
 docs/theory/structured.md, sections 1.6 and 3. Both limits of stability are those of a linear network of one unit.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
 
-from dimfree.onepass.limits.linear import critical_rate
+from dimfree.description import Values
+from dimfree.onepass.limits.linear import critical_rate, is_linear
 from dimfree.onepass.manifold import said_of_manifold
-from dimfree.onepass.model import StructuredModel
+from dimfree.onepass.model import StructuredModel, second_layer
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import HiddenManifold
+from dimfree.onepass.sections.covariance import Features
 from dimfree.onepass.spectrum import Spectrum
 from dimfree.problem import Problem
 
 _STRAY = 3.0  # norm variance over that of a Gaussian from which it is told
+_NEAR = 0.8  # of a limit of stability: above, the noise of the steps is several times what it is far below
+_APART = 0.05  # relative difference of two risks of one network that is told
+_OFTEN = 1.5  # times that a row is drawn on average, from where on it is told
 _AFFORDABLE = 3e8  # multiplications of one look at all rows, up to which their limit of stability is computed
+
+GAUSSIAN = "risk_if_gaussian"  # the observable
 
 Rows = Float[np.ndarray, "N d"]
 
@@ -53,16 +60,70 @@ def pool_critical_rate(rows: Rows) -> float:
     return float(1 / linalg.eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False, tol=1e-12)[0])
 
 
-def says_of_rows(problem: Problem, model: StructuredModel) -> Iterator[str]:
-    """A warning where rows are far from Gaussian."""
+def says_of_rows(problem: Problem, model: StructuredModel, seen: Mapping[str, Values]) -> Iterator[str]:
+    """Why training on rows may differ from Gaussian theory: what is known of the rows, and what was seen on them."""
     assert isinstance(problem, OnePassProblem)
+    yield from _far_norms(problem)
+    yield from _above_the_limit(problem, model)
+    yield from _fields_apart(seen)
+    yield from _revisited(problem)
+
+
+def _far_norms(problem: OnePassProblem) -> Iterator[str]:
+    """Rows with enormous norms."""
     ratio = norm_variance_ratio(problem.spectrum)
     if ratio > _STRAY:
         pool, gaussian = critical_rates(problem)
         limit = f" on these rows, {gaussian:.3g} on Gaussians" if pool is not None else " on Gaussians"
+        given = getattr(problem.data, "covariance", None)
+        each = isinstance(given, Features) and given.scale == "each"
+        advice = 'Try scale = "common"' if each else "Look at the rows of largest norm"
         yield (
             f"rows have a norm variance {ratio:.2g} times that of a Gaussian; a linear network is stable up to learning_rate "
-            f'{pool if pool is not None else gaussian:.2g}{limit}. Try scale = "common".'
+            f"{pool if pool is not None else gaussian:.2g}{limit}. {advice}."
+        )
+
+
+def _above_the_limit(problem: OnePassProblem, model: StructuredModel) -> Iterator[str]:
+    """A linear network that diverges on these rows, or nearly does."""
+    if not is_linear(model):
+        return
+    (pool, gaussian), rate = critical_rates(problem), _rate_of_one_unit(problem, model)
+    if pool is not None and rate > _NEAR * pool:
+        safe = problem.training.learning_rate * _NEAR * pool / rate
+        does = "diverges" if rate > pool else "nearly diverges"
+        yield (
+            f"a linear unit is stable up to the rate {pool:.2g} on these rows ({gaussian:.3g} on Gaussians) and has {rate:.2g} "
+            f"here: the mean risk on the rows {does}; lower learning_rate below {safe:.2g}."
+        )
+
+
+def _rate_of_one_unit(problem: OnePassProblem, model: StructuredModel) -> float:
+    """gamma |a|²/p², in which limits of stability are told (section 1.6)."""
+    a = np.asarray(second_layer(problem))
+    return float(model.effective_rate) * float(a @ a) / model.width**2
+
+
+def _fields_apart(seen: Mapping[str, Values]) -> Iterator[str]:
+    """Risks on the rows and on Gaussian inputs of one and the same network: they differ if preactivations are not Gaussian."""
+    measured, gaussian = (float(seen[name][0].mean()) for name in ("risk", GAUSSIAN))
+    off = measured / gaussian - 1 if gaussian > 0 else 0.0
+    if abs(off) > _APART:
+        yield (
+            "a network has another risk on these rows than on Gaussian inputs of the same covariance, by more than "
+            f"{100 * _APART:.0f} % at a start (risk_if_gaussian): its preactivations are not Gaussian; believe rows, not theory."
+        )
+
+
+def _revisited(problem: OnePassProblem) -> Iterator[str]:
+    """A pool that is drawn from more often than it has rows."""
+    assert problem.spectrum.pool is not None
+    count = len(problem.spectrum.pool.rows)
+    drawn = problem.steps(problem.run.until) * problem.training.batch / count
+    if drawn > _OFTEN:
+        yield (
+            f"each of the {count} rows is drawn {drawn:.2g} times on average: the risk is that on these rows, not on fresh ones; "
+            "give more rows, or read it as such."
         )
 
 
@@ -85,11 +146,12 @@ def said_of_inputs(problem: OnePassProblem, model: StructuredModel) -> Iterator[
         f"largest squared norm {np.sum(rows**2, axis=1).max():.2g}{limit}."
     )
     if found.pool.dropped:
-        yield f"{found.pool.dropped} constant columns are dropped (dimension {found.dimension})."
+        columns = "constant column; it is" if found.pool.dropped == 1 else "constant columns; they are"
+        yield f"{found.pool.name} has {found.pool.dropped} {columns} dropped (dimension {found.dimension})."
 
 
 def critical_rates(problem: OnePassProblem) -> tuple[float | None, float]:
-    """Of the rows, unless there are too many, and of Gaussian inputs."""
+    """Of the rows, unless there are too many or batches of them, and of Gaussian inputs."""
     return _critical_rates(problem, problem.stamps)
 
 
@@ -97,6 +159,7 @@ def critical_rates(problem: OnePassProblem) -> tuple[float | None, float]:
 def _critical_rates(problem: OnePassProblem, stamps: tuple[tuple[int, int], ...]) -> tuple[float | None, float]:
     found = problem.spectrum
     gaussian = critical_rate(found.values, found.multiplicities, problem.training.batch)
-    if found.pool is None or found.pool.rows.size * found.dimension > _AFFORDABLE:
+    small = found.pool is not None and found.pool.rows.size * found.dimension <= _AFFORDABLE
+    if found.pool is None or not small or problem.training.batch > 1:  # whose limit is not worked out for rows
         return None, gaussian
     return pool_critical_rate(found.pool.rows), gaussian

@@ -5,7 +5,7 @@ docs/theory/structured.md, sections 0 and 3. Everything later happens in the eig
 
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,7 +20,11 @@ from dimfree.onepass.sections.covariance import (
     Power,
     SpectrumFile,
 )
+from dimfree.setting import Scale
 from dimfree.tables import BUNDLED, bundled, read_table
+
+if TYPE_CHECKING:
+    from dimfree.onepass.problem import OnePassProblem
 
 OWN_LABELS = "target"  # the labels that a named data set has
 _EQUAL = 1e-9  # of the largest eigenvalue: closer ones are one level
@@ -36,6 +40,7 @@ class Pool(NamedTuple):
     rows: Float[np.ndarray, "N d"]
     labels: Float[np.ndarray, " N"] | None
     dropped: int  # constant columns
+    name: str  # of the file
 
 
 class Spectrum(NamedTuple):
@@ -113,6 +118,17 @@ def spectrum(covariance: AnyCovariance, dimension: int) -> Spectrum:
             return found
 
 
+def levels_of(problem: "OnePassProblem") -> dict[str, Scale]:
+    """Eigenvalue and share of directions of every block that overlaps are told for."""
+    if not problem.structured:
+        return {}
+    found = problem.spectrum
+    return {
+        "eigenvalue": Scale("block", found.values, "eigenvalue of the covariance of the inputs"),
+        "weight": Scale("block", found.weights, "share of all directions that have this eigenvalue"),
+    }
+
+
 def dimension_of(covariance: AnyCovariance) -> int | None:
     """What dimension a covariance has by itself; None if it goes with any."""
     match covariance:
@@ -171,7 +187,7 @@ def _from_file(covariance: SpectrumFile | MatrixFile | Features, stamp: tuple[tu
             values = np.squeeze(read_table(covariance.file))
             if values.ndim != 1:
                 raise ProblemError(
-                    f"{covariance.file.name} has shape {values.shape}; a spectrum is a list of eigenvalues."
+                    f"{covariance.file.name} has shape {values.shape}; a spectrum is a list, give one eigenvalue per dimension."
                 )
             _check_finite(covariance.file.name, values[:, None])
             return _scaled(_sorted(_non_negative(values)), covariance.normalise)
@@ -184,7 +200,9 @@ def _from_file(covariance: SpectrumFile | MatrixFile | Features, stamp: tuple[tu
 def _of_matrix(file: Path) -> Spectrum:
     Sigma = read_table(file)
     if Sigma.ndim != 2 or Sigma.shape[0] != Sigma.shape[1]:
-        raise ProblemError(f"{file.name} has shape {Sigma.shape}; a covariance is a square matrix.")
+        raise ProblemError(
+            f"{file.name} has shape {Sigma.shape}; a covariance is a square matrix, give dimension x dimension numbers."
+        )
     _check_finite(file.name, Sigma)
     apart = float(np.abs(Sigma - Sigma.T).max())
     if apart > 1e-9 * np.abs(Sigma).max():
@@ -215,7 +233,9 @@ def _of_features(given: Features) -> Spectrum:
     name = given.file.name
     X, y = bundled(str(given.file)) if str(given.file) in BUNDLED else (read_table(given.file), None)
     if X.ndim != 2 or len(X) < 2:
-        raise ProblemError(f"{name} has shape {X.shape}; features are a table with at least two rows.")
+        raise ProblemError(
+            f"{name} has shape {X.shape}; features are a table with at least two rows, give one row per sample."
+        )
     _check_finite(name, X)
     x = X - X.mean(axis=0)
     spread = x.std(axis=0)
@@ -226,7 +246,7 @@ def _of_features(given: Features) -> Spectrum:
     x /= np.sqrt(np.mean(np.sum(x**2, axis=1)))
     found = diagonalised(x.shape[1] * x.T @ x / len(x))
     labels = None if given.labels is None else _labels(given, y, len(x))
-    return found._replace(pool=Pool(x @ np.asarray(found.basis), labels, int(np.sum(~varies))))
+    return found._replace(pool=Pool(x @ np.asarray(found.basis), labels, int(np.sum(~varies)), name))
 
 
 def _labels(given: Features, own: Vector | None, count: int) -> Vector:
@@ -242,7 +262,9 @@ def _labels(given: Features, own: Vector | None, count: int) -> Vector:
         raise ProblemError(f"there are {count} rows and labels of shape {y.shape}; give one label per row.")
     _check_finite(given.labels.name, y[:, None])
     if np.ptp(y) == 0:
-        raise ProblemError(f"all labels are {y[0]:g}; there is nothing to learn from labels of one class.")
+        raise ProblemError(
+            f"all labels are {y[0]:g}; there is nothing to learn from labels of one class, give two or more."
+        )
     return (y - y.mean()) / y.std()
 
 

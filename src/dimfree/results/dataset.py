@@ -33,11 +33,15 @@ def dataset(
         variable = declared[name]
         dims = variable.dims if times is not None else variable.dims[2:]
         data[name] = (dims, np.asarray(values), {"units": variable.units, "long_name": variable.meaning})
-    coordinates = {}
+    coordinates: dict[str, tuple[str, Values, dict[str, str]]] = {}
     if times is not None:
         clock = (np.asarray(times), {"units": problem.time_units, "long_name": "time"})
         copies = {dim for dims, *_ in data.values() for dim in dims if dim.rstrip("_") == "time"}
         coordinates = {name: (name, *clock) for name in sorted({"time"} | copies)}
+    sizes = {dim: size for dims, values, _ in data.values() for dim, size in zip(dims, values.shape, strict=True)}
+    for name, scale in setting_of(problem).scales_of(problem).items():
+        if sizes.get(scale.dim) == len(scale.values):
+            coordinates[name] = (scale.dim, scale.values, {"long_name": scale.meaning})
     return xr.Dataset(data, coordinates, provenance(problem, one) | dict(spent) | {"warnings": "\n".join(warnings)})
 
 

@@ -44,16 +44,18 @@ class BlockEquations(Integration[StructuredModel, Blocks]):
         terms = gradient_terms(model, fields)
         weight = model.gamma / (p * model.batch)
         Psi = jax.lax.cond(weight > 0, lambda: weight * variance(model, fields), lambda: jnp.zeros_like(fields.Q))
-        # half of everything, for the rows of the students: its transpose is the other half
-        half = state.s[:, None, None] * jnp.einsum("in,bnm->bim", rate * terms.J, state.Omega)
-        half = half.at[:, :, :p].add((0.5 * state.s * state.rho)[:, None, None] * (rate**2 * Psi))
-        half = half - self.drag(model, state, half)[:, None] * state.Omega[:, :p]
-        rows = jnp.pad(half, ((0, 0), (0, k), (0, 0)))
-        flow = rows + jnp.swapaxes(rows, 1, 2)
+        # half of everything, for the columns of the students: its transpose is the other half
+        count, n, _ = state.Omega.shape
+        pushed = state.Omega.reshape(count * n, n) @ (rate * terms.J).T  # for all blocks by one product
+        half = state.s[:, None, None] * pushed.reshape(count, n, p)
+        half = half.at[:, :p].add((0.5 * state.s * state.rho)[:, None, None] * (rate**2 * Psi))
+        half = half - self.drag(model, state, half) * state.Omega[:, :, :p]
+        columns = jnp.pad(half, ((0, 0), (0, 0), (0, k)))
+        flow = columns + jnp.swapaxes(columns, 1, 2)
         da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.train_a else jnp.zeros_like(state.a)
         return Blocks(flow, da, *still(state))
 
-    def drag(self, model: StructuredModel, state: Blocks, half: Float[Array, "b p n"]) -> Float[Array, " p"]:
+    def drag(self, model: StructuredModel, state: Blocks, half: Float[Array, "b n p"]) -> Float[Array, " p"]:
         """What shrinks every student: weight decay, or the projection that keeps Euclidean norms."""
         p = model.width
         if not model.spherical:

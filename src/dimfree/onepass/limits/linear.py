@@ -124,7 +124,7 @@ class LinearNetwork(Description[StructuredModel, Start]):
 
     def refuses(self, problem: Problem, model: StructuredModel) -> str | None:
         """Anything that is not linear in the first layer."""
-        if not _is_linear(model):
+        if not is_linear(model):
             return "it is exact for linear networks; set both activations to 'linear', or use sgd or ode."
         if hidden := hidden_labels(model):
             return hidden
@@ -165,7 +165,8 @@ class LinearNetwork(Description[StructuredModel, Start]):
         yield Piece({"risk": risks[:, None]}, "time", 1.0)
 
 
-def _is_linear(model: StructuredModel) -> bool:
+def is_linear(model: StructuredModel) -> bool:
+    """Whether student and teacher are."""
     target = model.target
     both = (model.activation, target.activation if isinstance(target, Committee) else None)
     return all(isinstance(f, Polynomial) and f.coefficients == (0.0, 1.0) for f in both)

@@ -61,7 +61,7 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
             m, StructuredModel
         ):  # linear equations for every block, and steps that the largest eigenvalue bounds
             per_call += 4e-9 * blocks * n**3
-            fastest = float(m.s.max()) + (float(m.theta) if m.momentum and float(m.theta) < A_RATE else 0.0)
+            fastest = float(np.asarray(m.s).max()) + (float(m.theta) if m.momentum and float(m.theta) < A_RATE else 0.0)
             evaluations += 3 * problem.run.until * fastest
         return Cost(compiling(m) + evaluations * per_call, evaluations, 8.0 * 20 * n * n * (1 + blocks))
 

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from dimfree.description import Cost, Observed, Values
 from dimfree.onepass.model import StructuredModel
 from dimfree.onepass.observe import structured_observables
-from dimfree.onepass.pool import says_of_rows
+from dimfree.onepass.pool import GAUSSIAN, says_of_rows
 from dimfree.onepass.real.blocked import AtBlock, BlockedSGD
 from dimfree.onepass.real.vectors import Network, VectorSGD, level_overlaps, walker
 from dimfree.onepass.rule import OnePassModel
@@ -48,7 +48,7 @@ class RowsSGD(BlockedSGD[StructuredModel, Network]):
 
     def warns(self, problem: Problem, model: StructuredModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
         """What makes rows different from Gaussian inputs."""
-        return (*super().warns(problem, model, seen), *says_of_rows(problem, model))
+        return (*super().warns(problem, model, seen), *says_of_rows(problem, model, seen))
 
     def begin(self, model: StructuredModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[Network]:
         """Every replica starts from the same network."""
@@ -86,8 +86,8 @@ class RowsSGD(BlockedSGD[StructuredModel, Network]):
         return jax.lax.map(one, (network.students, network.scalars.bias.T, network.scalars.a.T))
 
     def observe(self, model: StructuredModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
-        """The risk that was measured takes the place of that of Gaussian inputs."""
+        """The risk that was measured, beside that of Gaussian inputs at the same overlaps."""
         blocks, bias, risk = looks
         seen = structured_observables(model, blocks, bias)
         seen.pop("components", None)  # those of Gaussian inputs
-        return seen | {"risk": risk}
+        return seen | {"risk": risk, GAUSSIAN: seen["risk"]}

@@ -1,0 +1,17 @@
+"""The nodes that stand for very many eigenvalues at the start of a problem (docs/theory/structured.md, section 2)."""
+
+import jax
+
+from dimfree.gaussian.blocks import Blocks
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.quadrature import MOST_LEVELS
+from dimfree.onepass.start import draw_start
+
+_LOOKED_AT = 5000  # eigenvalues for which nodes are found within a second
+
+
+def nodes_of(problem: OnePassProblem) -> Blocks | None:
+    """Signal first, then noise; None where eigenvalues speak for themselves, or are too many to look at in passing."""
+    if not MOST_LEVELS < len(problem.spectrum.values) <= _LOOKED_AT:
+        return None
+    return draw_start(problem, jax.random.key(problem.run.seed), vectors=True).blocks
