@@ -83,7 +83,7 @@ def test_rows_say_dimension_covariance_and_stability(tmp_path):
     np.testing.assert_allclose(rows.mean(axis=0), 0, atol=1e-14)
     assert np.mean(np.sum(rows**2, axis=1)) == pytest.approx(1)
     np.testing.assert_allclose(3 * rows.T @ rows / 50, np.diag(found.values), atol=1e-12)
-    said = " ".join(said_of_inputs(one, model(one)))
+    said = " ".join(said_of_inputs(one))
     assert "X.npy has 1 constant column; it is dropped (dimension 3)." in said
     assert f"stable up to learning_rate {pool_critical_rate(rows):.4g} on them" in said
 
@@ -253,7 +253,7 @@ def test_labels_of_one_class_and_of_another_length_are_told(tmp_path):
 
 def test_what_is_known_of_digits_is_said():
     one = df.Problem(data={"kind": "teacher", "covariance": {"file": "digits"}}, training={"learning_rate": 0.5})
-    said = " ".join(said_of_inputs(one, model(one)))
+    said = " ".join(said_of_inputs(one))
     assert "Inputs have 61 distinct eigenvalues, trace 61, the largest 9.08, effective rank 13.2;" in said
     assert (
         "largest eigenvalue times step is 0.019, and a linear network is stable up to learning_rate 1.719 on Gauss"

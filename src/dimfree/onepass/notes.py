@@ -35,7 +35,7 @@ def remark(problem: OnePassProblem) -> str | None:
     by = f"The variance of the steps is computed {_METHODS[variance_method(found)]} (docs/accuracy.md)."
     if not isinstance(found, StructuredModel):
         return by
-    inputs = (*said_of_inputs(problem, found), *_said_of_nodes(problem)) if problem.correlated else ()
+    inputs = (*said_of_inputs(problem), *_said_of_nodes(problem)) if problem.correlated else ()
     return " ".join([*inputs, *_said_of_momentum(found), by])
 
 

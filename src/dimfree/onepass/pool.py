@@ -127,7 +127,7 @@ def _revisited(problem: OnePassProblem) -> Iterator[str]:
         )
 
 
-def said_of_inputs(problem: OnePassProblem, model: StructuredModel) -> Iterator[str]:
+def said_of_inputs(problem: OnePassProblem) -> Iterator[str]:
     """What is known of a covariance, and of the rows that it is from, before anything runs."""
     found, (pool, gaussian) = problem.spectrum, critical_rates(problem)
     if isinstance(problem.data, HiddenManifold):
@@ -135,7 +135,8 @@ def said_of_inputs(problem: OnePassProblem, model: StructuredModel) -> Iterator[
     yield (
         f"Inputs have {len(found.values)} distinct eigenvalues, trace {found.mean * found.dimension:.4g}, the largest "
         f"{found.largest:.3g}, effective rank {found.effective_rank:.3g}; largest eigenvalue times step is "
-        f"{model.largest_step:.2g}, and a linear network is stable up to learning_rate {gaussian:.4g} on Gaussians."
+        f"{problem.time_step * found.largest:.2g}, and a linear network is stable up to learning_rate {gaussian:.4g} on "
+        "Gaussians."
     )
     if found.pool is None:
         return
