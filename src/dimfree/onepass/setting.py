@@ -28,7 +28,7 @@ VARIABLES = {
     "quadrature_error": Variable(
         ("time", "replica"),
         "1",
-        "estimated relative error of nodes that stand for very many eigenvalues, 0 without any",
+        "estimated relative error of the nodes that stand for very many eigenvalues in equations",
     ),
     "a": Variable(_UNIT, "1", "second layer in the canonical scaling"),
     "Q_diagonal": Variable(_UNIT, "1", "squared norms of the students, where Q is not known or too large"),
