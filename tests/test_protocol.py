@@ -97,6 +97,7 @@ PROBLEMS = {
             "run.until": 0.5,
         }
     ),
+    "close": TEACHER.replace(**{"data.covariance": df.Covariance.spectrum(1 + 1e-5 * np.linspace(1, 0, 200))}),
     "momentum": TEACHER.replace(**{"training.momentum": 0.6, "training.learning_rate": 0.4}),
     "offsets": TEACHER.replace(**{"network.trained": ["first-layer", "bias"], "network.bias_start": 0.2}),
     "gaussians": GAUSSIANS,
@@ -129,6 +130,7 @@ AGREES_WITHIN = {
         "diffusion": 5.0,
     },
     "gaussians": {"sgd": 5.0, "pde": 15.0},
+    "close": {"binned-chain": 5.0},  # eigenvalues so close that bins change nothing
     "rows": {"rows": 10.0, "linear-mean": 5.0},
     "hypercube": {"sgd": 1.0, "pde": 2.0, "pde-own-start": 2.0},
     "clusters": {"multi-pass": 10.0, "dmft": 10.0, "static": 10.0},

@@ -111,5 +111,6 @@ def test_refusals_say_what_to_use():
     assert "2 eigenvalues need no bins; use chain" in str(
         why_not(BINNED, power(400, data={"kind": "teacher", "covariance": few}))
     )
+    assert "set training.momentum = 0" in str(why_not(BINNED, power(400, **{"training.momentum": 0.5})))
     with pytest.raises(df.ProblemError, match="ratio = 1 must be above 1"):
         df.BinnedChain(ratio=1.0)

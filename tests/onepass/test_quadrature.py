@@ -9,6 +9,7 @@ import dimfree as df
 from dimfree.onepass.limits.blocks import BlockEquations
 from dimfree.onepass.model import model
 from dimfree.onepass.quadrature import ACCURATE, MOST_LEVELS, gauss_rule, reduced, signal_rule
+from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.start import Start, draw_start
 from dimfree.onepass.structured_start import measured_blocks
 
@@ -72,3 +73,4 @@ def test_nodes_give_the_risk_of_all_eigenvalues():
     few, all_of_them = (jax.jit(lambda s: ode.run(m, s, times, jax.random.key(0)))(x) for x in (start, full))
     np.testing.assert_allclose(few["risk"], all_of_them["risk"], rtol=1e-6)
     assert float(few["quadrature_error"].max()) < ACCURATE
+    assert "quadrature_error" not in VectorSGD().run(m, start, times[:1], jax.random.key(0))  # nothing to compare there

@@ -58,11 +58,15 @@ def structured_observables(
     """The same as preactivations see it, plain overlaps of students, and those of every eigenvalue while these are few."""
     p, k, Omega = blocks.width, model.units, blocks.Omega
     seen = teacher_observables(model, blocks.fields(k), bias) | {"Q_plain": blocks.plain(k).Q}
-    if model.s.size > MOST_LEVELS:
-        return seen | {"quadrature_error": blocks.error}
     if model.s.size > MOST_BLOCKS:
         return seen
     return seen | {"Q_block": Omega[..., :p, :p], "M_block": Omega[..., :p, -k:]}
+
+
+def node_observables(model: StructuredModel, blocks: Blocks) -> Observed:
+    """The same for equations, whose blocks are nodes of a quadrature when eigenvalues are very many."""
+    seen = structured_observables(model, blocks)
+    return seen | ({"quadrature_error": blocks.error} if model.s.size > MOST_LEVELS else {})
 
 
 def gaussians_risk(

@@ -28,7 +28,7 @@ VARIABLES = {
     "quadrature_error": Variable(
         ("time", "replica"),
         "1",
-        "estimated relative error of nodes that stand for very many eigenvalues, 0 without any",
+        "estimated relative error of the nodes that stand for very many eigenvalues in equations",
     ),
     "risk_if_gaussian": Variable(
         ("time", "replica"),

@@ -13,7 +13,7 @@ from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.variance.ladder import variance
 from dimfree.onepass.limits.integration import Integration
 from dimfree.onepass.model import StructuredModel
-from dimfree.onepass.observe import structured_observables
+from dimfree.onepass.observe import node_observables
 from dimfree.onepass.start import Start
 
 
@@ -35,7 +35,7 @@ class BlockEquations(Integration[StructuredModel, Blocks]):
 
     def observe(self, model: StructuredModel, states: Blocks) -> Observed:
         """Overlaps and their risk."""
-        return structured_observables(model, states)
+        return node_observables(model, states)
 
     def velocity(self, model: StructuredModel, t: Float[Array, ""], state: Blocks) -> Blocks:
         """The right-hand side of equation (1.1), for all vectors at once; teachers do not move."""

@@ -16,7 +16,7 @@ from dimfree.gaussian.variance.ladder import variance
 from dimfree.onepass.limits.blocks import still
 from dimfree.onepass.limits.integration import Integration
 from dimfree.onepass.model import StructuredModel
-from dimfree.onepass.observe import structured_observables
+from dimfree.onepass.observe import node_observables
 from dimfree.onepass.real.momentum import with_velocities
 from dimfree.onepass.start import Start
 
@@ -47,7 +47,7 @@ class MomentumEquations(Integration[StructuredModel, Moving]):
 
     def observe(self, model: StructuredModel, states: Moving) -> Observed:
         """Overlaps and their risk."""
-        return structured_observables(model, states.blocks)
+        return node_observables(model, states.blocks)
 
     def velocity(self, model: StructuredModel, t: Float[Array, ""], state: Moving) -> Moving:
         """The right-hand side of equation (4.1)."""

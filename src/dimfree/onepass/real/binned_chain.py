@@ -49,6 +49,8 @@ class BinnedChain(Description[StructuredModel, Start]):
 
     def refuses(self, problem: Problem, model: StructuredModel) -> str | None:
         """Few eigenvalues need no bins, and bins of few directions are of no use."""
+        if model.momentum:
+            return "what bins change is not measured with momentum; set training.momentum = 0, or use sgd."
         if own_law_pays(model):
             return f"{model.s.size} eigenvalues need no bins; use chain, which is exact."
         bins = binned_model(model, self.kept, self.ratio)
