@@ -131,7 +131,9 @@ def drawn_parts(model: StructuredModel, Omega: Float[Array, "r b n n"], m: int, 
 
 def _leading(Omega: Float[Array, "r b n n"], within: np.ndarray) -> Float[Array, "r b n n"]:
     """A factor of as many columns as a small block has directions: the leading eigenpairs, never an inverse."""
-    values, vectors = jnp.linalg.eigh(Omega)
+    # one by one: many at once are shared out to threads, for which groups of replicas would wait on each other for ever
+    found = jax.lax.map(jnp.linalg.eigh, Omega.reshape(-1, *Omega.shape[-2:]))
+    values, vectors = found[0].reshape(Omega.shape[:-1]), found[1].reshape(Omega.shape)
     return vectors * (within * jnp.sqrt(jnp.maximum(values, 0.0)))[..., None, :]
 
 
