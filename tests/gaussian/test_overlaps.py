@@ -1,5 +1,7 @@
 """Overlaps, and factors of their covariance."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
 
-from dimfree.gaussian.overlaps import Overlaps, factor
+from dimfree.gaussian.overlaps import Overlaps, eigenpairs, factor
 
 factor_jit = jax.jit(factor, static_argnums=1)
 
@@ -88,3 +90,14 @@ def test_zero_and_diagonal_matrices():
     np.testing.assert_array_equal(factor_jit(jnp.zeros((5, 5)), 5), np.zeros((5, 5)))
     A = factor_jit(jnp.diag(jnp.array([4.0, 0.0, 1.0, 9.0, 0.0])), 5)
     np.testing.assert_allclose(A, np.diag([2.0, 0.0, 1.0, 3.0, 0.0]), rtol=1e-15)
+
+
+def test_eigenvalues_are_found_one_matrix_after_the_other():
+    """Many at once are shared out to threads, for which groups of replicas wait on each other for ever."""
+    x = np.random.default_rng(0).normal(size=(3, 5, 4, 4))
+    Omega = jnp.asarray(x @ np.swapaxes(x, -1, -2))
+    for function in (eigenpairs, lambda given: factor(given, 2)):
+        program = str(jax.make_jaxpr(function)(Omega))
+        assert re.search(r"f64\[4,4\] \w+:f64\[4\] = eigh", program)
+    values, vectors = map(np.asarray, eigenpairs(Omega))
+    np.testing.assert_allclose((vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2), Omega, rtol=1e-10)

@@ -1,6 +1,5 @@
 """SGD in overlap space on structured inputs has the law of SGD on vectors, at d = 30 with three levels; rows are rows."""
 
-import re
 from functools import lru_cache
 
 import jax
@@ -12,7 +11,7 @@ from scipy.stats import ks_2samp
 import dimfree as df
 from dimfree.errors import RefusalError
 from dimfree.onepass.model import model
-from dimfree.onepass.real.block_chain import BlockChain, _leading
+from dimfree.onepass.real.block_chain import BlockChain
 from dimfree.onepass.real.rows import RowsSGD
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.start import draw_start
@@ -65,17 +64,6 @@ def test_a_broken_chain_would_be_noticed():
     """The same with all eigenvalues alike: this is what the test above must be able to see."""
     chain, sgd = run_of("erf", "chain"), run_of("erf", "sgd")
     assert ks_2samp(chain["Q_block"][1, :, 0, 0, 0] * 1.1, sgd["Q_block"][1, :, 0, 0, 0]).pvalue < 1e-5
-
-
-def test_small_blocks_are_factored_one_by_one():
-    """Many at once are shared out to threads, for which groups of replicas wait on each other for ever."""
-    within = np.ones((5, 4), dtype=bool)
-    program = str(jax.make_jaxpr(lambda x: _leading(x, within))(jnp.zeros((3, 5, 4, 4))))
-    assert re.search(r"f64\[4,4\] \w+:f64\[4\] = eigh", program)
-    x = np.random.default_rng(0).normal(size=(3, 5, 4, 4))
-    Omega = x @ np.swapaxes(x, -1, -2)
-    A = np.asarray(_leading(jnp.asarray(Omega), within))
-    np.testing.assert_allclose(A @ np.swapaxes(A, -1, -2), Omega, rtol=1e-10, atol=1e-12)
 
 
 def test_the_chain_refuses_where_it_would_be_sgd_itself():

@@ -21,6 +21,16 @@ class Overlaps(eqx.Module):
         return jnp.concatenate([top, bottom], axis=-2)
 
 
+def eigenpairs(Omega: Float[Array, "*batch n n"]) -> tuple[Float[Array, "*batch n"], Float[Array, "*batch n n"]]:
+    """Eigenvalues, ascending, and eigenvectors, one matrix after the other.
+
+    Of many matrices at once jax makes tasks for its threads and waits for them; groups of replicas, which run beside each other,
+    would wait on each other for ever.
+    """
+    values, vectors = jax.lax.map(jnp.linalg.eigh, Omega.reshape(-1, *Omega.shape[-2:]))
+    return values.reshape(Omega.shape[:-1]), vectors.reshape(Omega.shape)
+
+
 def factor(Omega: Float[Array, "*batch n n"], rank: int) -> Float[Array, "*batch n rank"]:
     """A with A Aᵀ = Omega and `rank` columns, for any positive semi-definite Omega of at most that rank (section 1.2).
 
@@ -29,7 +39,7 @@ def factor(Omega: Float[Array, "*batch n n"], rank: int) -> Float[Array, "*batch
     """
     n = Omega.shape[-1]
     if rank < n:
-        values, vectors = jnp.linalg.eigh(Omega)
+        values, vectors = eigenpairs(Omega)
         return vectors[..., -rank:] * jnp.sqrt(jnp.maximum(values[..., -rank:], 0.0))[..., None, :]
     variances = jnp.diagonal(Omega, axis1=-2, axis2=-1)
 

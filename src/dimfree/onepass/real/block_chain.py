@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from dimfree.description import Observed
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.draws import chi_squares, lower_triangle, normals
-from dimfree.gaussian.overlaps import factor
+from dimfree.gaussian.overlaps import eigenpairs, factor
 from dimfree.onepass.model import StructuredModel
 from dimfree.onepass.observe import overlap_risk, structured_observables
 from dimfree.onepass.quadrature import MOST_LEVELS
@@ -131,9 +131,7 @@ def drawn_parts(model: StructuredModel, Omega: Float[Array, "r b n n"], m: int, 
 
 def _leading(Omega: Float[Array, "r b n n"], within: np.ndarray) -> Float[Array, "r b n n"]:
     """A factor of as many columns as a small block has directions: the leading eigenpairs, never an inverse."""
-    # one by one: many at once are shared out to threads, for which groups of replicas would wait on each other for ever
-    found = jax.lax.map(jnp.linalg.eigh, Omega.reshape(-1, *Omega.shape[-2:]))
-    values, vectors = found[0].reshape(Omega.shape[:-1]), found[1].reshape(Omega.shape)
+    values, vectors = eigenpairs(Omega)
     return vectors * (within * jnp.sqrt(jnp.maximum(values, 0.0)))[..., None, :]
 
 
