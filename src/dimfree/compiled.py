@@ -12,7 +12,7 @@ from functools import update_wrapper, wraps
 from math import prod
 from pathlib import Path
 from types import ModuleType
-from typing import Generic, ParamSpec, TypeVar, cast
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 import equinox as eqx
 import equinox.internal
@@ -110,7 +110,7 @@ class Program(Generic[P, T]):
             return jax.tree.leaves(eqx.filter(results[0], eqx.is_array))
 
         with _nothing_collected():
-            with _errors_are_nan(), _one_step_back():
+            with _errors_are_nan(), _one_step_back(), _forward_only():
                 traced = jax.jit(flat).trace(*given)
             options = _QUICKER if _largest_array(traced.jaxpr.jaxpr) <= self._largest else _QUICK
             compiled = _compiled(traced.lower(), options)
@@ -227,6 +227,16 @@ def _one_step_back() -> AbstractContextManager[None]:
     Equinox heeds the sign of times, which are never negative here: in seventeen operations, half of the program of an ODE.
     """
     return _replaced(eqx.internal, prevbefore)
+
+
+def checkpointed_while_loop(*args: Any, checkpoints: int | None, **more: Any) -> Any:
+    """The loop without what a gradient would need of it."""
+    return eqx.internal.while_loop(*args, kind="lax", **more)
+
+
+def _forward_only() -> AbstractContextManager[None]:
+    """Loops that keep nothing on their way: whoever takes gradients traces through a program instead of running it."""
+    return _replaced(sys.modules["equinox.internal._loop.loop"], checkpointed_while_loop)
 
 
 @contextmanager
