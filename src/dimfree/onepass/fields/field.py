@@ -72,7 +72,9 @@ def advance(field: Field, flow: Descent, times: Float[Array, " t"], step: Float[
         now = Descent(particles, time, risk, jnp.maximum(flow.rise, risk - flow.risk))
         return now, now
 
-    return jax.lax.scan(to_next, flow, times)
+    # where it stands is looked at again, because nobody has looked at it at time 0
+    last, seen = jax.lax.scan(to_next, flow, jnp.concatenate([flow.time[None], times]))
+    return last, jax.tree.map(lambda x: x[1:], seen)
 
 
 def solve(field: Field, particles: Any, times: Float[Array, " t"], step: float = 0.02) -> Descent:
