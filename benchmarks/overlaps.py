@@ -37,16 +37,16 @@ def start_of(p: df.Problem, vectors: bool = False) -> df.Start:
 
 
 @eqx.filter_jit
-def advance(one: df.Evolution[Any, df.Start, Any], model: Any, state: Any, time_: jax.Array) -> Any:
+def advance(one: Any, model: Any, state: Any, time_: jax.Array) -> Any:
     return one.advance(model, state, time_[None])[0]
 
 
 def per_step(one: df.Evolution[Any, df.Start, Any], p: df.Problem, steps: int, replicas: int, least: float) -> float:
     """CPU seconds per step of one replica."""
-    model = df.model(p)
-    state = one.begin(model, start_of(p, vectors="vectors" in one.needs), replicas, jax.random.key(2))
+    runner, model = one.runner(df.model(p))
+    state = runner.begin(model, start_of(p, vectors="vectors" in one.needs), replicas, jax.random.key(2))
     target = jnp.asarray(steps * p.time_step)
-    return cpu_seconds(advance, one, model, state, target, least=least) / (steps * replicas)
+    return cpu_seconds(advance, runner, model, state, target, least=least) / (steps * replicas)
 
 
 def random_number(least: float, dimension: int = 1000) -> float:

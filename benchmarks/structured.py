@@ -14,8 +14,6 @@ from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.limits.blocks import BlockEquations
 from dimfree.onepass.limits.linear import critical_rate
-from dimfree.onepass.real.block_chain import BlockChain
-from dimfree.onepass.real.momentum import MomentumChain, MomentumSGD
 from dimfree.onepass.rule import OnePassModel
 from overlaps import per_step, problem
 
@@ -68,7 +66,7 @@ def ratios(smoke: bool) -> dict[str, float]:
         per_step(df.VectorSGD(), plain, steps, REPLICAS, least),
         per_step(df.OverlapChain(), plain, steps, REPLICAS, least),
     )
-    levels = per_step(BlockChain(), leveled, steps, REPLICAS, least)
+    levels = per_step(df.OverlapChain(), leveled, steps, REPLICAS, least)
     both = leveled.replace(**{"training.momentum": 0.9, "training.learning_rate": 0.1})
     wide = problem(width=4, units=4)
     one = blocks(1, 8)
@@ -78,11 +76,11 @@ def ratios(smoke: bool) -> dict[str, float]:
     counts = np.full(600, 1666.0)
     return {
         "sgd_structured": per_step(df.VectorSGD(), leveled, steps, REPLICAS, least) / sgd,
-        "sgd_momentum": per_step(MomentumSGD(), moving, steps, REPLICAS, least) / sgd,
+        "sgd_momentum": per_step(df.VectorSGD(), moving, steps, REPLICAS, least) / sgd,
         "chain_three_levels": levels / chain,
-        "chain_levels_dimension": per_step(BlockChain(), leveled.replace(dimension=10**6), steps, REPLICAS, least)
+        "chain_levels_dimension": per_step(df.OverlapChain(), leveled.replace(dimension=10**6), steps, REPLICAS, least)
         / levels,
-        "chain_momentum": per_step(MomentumChain(), both, steps, REPLICAS, least) / levels,
+        "chain_momentum": per_step(df.OverlapChain(), both, steps, REPLICAS, least) / levels,
         "rhs_three_levels": right_hand_side(model, blocks(3, 8), least) / isotropic,
         "rhs_nodes": right_hand_side(model, blocks(96, 8), least) / isotropic,
         "critical_rate_levels": cpu_seconds(critical_rate, np.geomspace(1.0, 1e-6, 600), counts, least=least),
