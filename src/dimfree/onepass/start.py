@@ -1,7 +1,5 @@
 """Starts: as weight vectors, or at any dimension directly as overlaps from their exact law."""
 
-from zipfile import BadZipFile
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -19,6 +17,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.quadrature import MOST_LEVELS
 from dimfree.onepass.sections import GaussianStart, OverlapStart, SphereStart, WeightsStart
 from dimfree.onepass.structured_start import drawn_blocks, drawn_weights, measured_blocks, reduced_blocks
+from dimfree.onepass.weights_file import loaded_weights
 
 _AS_VECTORS = 50_000_000  # numbers; starts are drawn as weight vectors up to this size
 _ONE_GENERATOR = 2_000_000  # numbers; up to this size students and teachers are drawn together
@@ -122,7 +121,7 @@ def _structured(
                 return drawn_blocks(problem, start, a, key), None
             weights = drawn_weights(problem, start, key)
         case WeightsStart() as start:
-            weights = jnp.asarray(found.into_eigenbasis(np.asarray(_loaded(problem, start))))
+            weights = jnp.asarray(found.into_eigenbasis(np.asarray(loaded_weights(problem, start))))
         case OverlapStart():
             raise ProblemError("start.kind = 'overlaps' says nothing of the eigenvalues of a covariance.")
     many = len(found.values) > MOST_LEVELS
@@ -150,7 +149,7 @@ def _weights(problem: OnePassProblem, key: Key[Array, ""]) -> Float[Array, "n d"
         case OverlapStart():
             return embed(_given(problem, problem.start), problem)
         case WeightsStart():
-            return _loaded(problem, problem.start)
+            return loaded_weights(problem, problem.start)
 
 
 def _given(problem: OnePassProblem, start: OverlapStart) -> Overlaps:
@@ -250,59 +249,3 @@ def draw_particles(problem: OnePassProblem, key: Key[Array, ""]) -> Particles:
     scale = start.scale / jnp.sqrt(norms * d)
     M = scale[:, None] * along @ factor(jnp.asarray(problem.teacher_overlap), k).T
     return Particles(M, scale**2 * rest, second_layer(problem))
-
-
-def _real(
-    array: np.ndarray[tuple[int, ...], np.dtype[np.generic]],
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"its numbers are of type {array.dtype}, not real")
-    return np.asarray(array, dtype=float)
-
-
-def _teacher_overlap(
-    problem: OnePassProblem, W_star: np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """That of preactivations."""
-    if not problem.structured:
-        return W_star @ W_star.T / problem.dimension
-    w, s = problem.spectrum.into_eigenbasis(W_star), problem.spectrum.coordinates
-    return (w * s) @ w.T / problem.dimension
-
-
-def _loaded(problem: OnePassProblem, start: WeightsStart) -> Float[Array, "n d"]:
-    shapes = {"W": (problem.network.width, problem.dimension)}
-    if problem.data.units:
-        shapes["Wstar"] = (problem.data.units, problem.dimension)
-    try:
-        with open(start.file, "rb") as file:
-            archive = np.load(file)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise ValueError("it holds a single array")
-            found = {name: _real(archive[name]) for name in shapes if name in archive}
-    except FileNotFoundError:
-        raise ProblemError(f"[start] names the file {str(start.file)!r}, which does not exist.") from None
-    except (OSError, ValueError, EOFError, BadZipFile) as failure:
-        raise ProblemError(
-            f"[start] names the file {str(start.file)!r}, which is not a readable .npz archive ({failure})."
-        ) from None
-    for name, shape in shapes.items():
-        if name not in found:
-            raise ProblemError(
-                f"the start file {str(start.file)!r} has no array {name!r}; it needs {' and '.join(shapes)}."
-            )
-        if found[name].shape != shape:
-            raise ProblemError(
-                f"{name} in {str(start.file)!r} has shape {found[name].shape}; this problem needs {shape}."
-            )
-        if not np.isfinite(found[name]).all():
-            raise ProblemError(f"{name} in {str(start.file)!r} has entries that are not finite.")
-    if not problem.data.units:
-        return jnp.asarray(found["W"])
-    P = _teacher_overlap(problem, found["Wstar"])
-    if not np.allclose(P, problem.teacher_overlap, rtol=0, atol=1e-6):
-        raise ProblemError(
-            f"Wstar in {str(start.file)!r} has overlaps {np.round(P, 4).tolist()}, but data.overlap says "
-            f"{problem.teacher_overlap.tolist()}; set data.overlap to the overlaps of the file."
-        )
-    return jnp.asarray(np.concatenate([found["W"], found["Wstar"]]))
