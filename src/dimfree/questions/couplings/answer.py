@@ -67,9 +67,7 @@ class Couplings(Answer[OnePassProblem]):
     times: Float[np.ndarray, " t"]
     risks: Float[np.ndarray, "5 s t"]  # in the order of DYNAMICS; PDE is the same for every start
     distances: Float[np.ndarray, "3 s t"]  # in the order of GAPS without the first: PDE has no neurons
-    rise: (
-        float  # the largest rise of the risk of PDE or PD from one time to the next, which must be zero up to rounding
-    )
+    rise: float  # the largest rise of the risk of PDE or PD between two times: zero up to rounding
 
     @property
     def errors(self) -> Float[np.ndarray, "7 s t"]:
