@@ -167,6 +167,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_figures_are_listed_in_columns():
     rows = runner.invoke(app, ["reproduce", "--list"]).stdout.splitlines()
     head = rows[0]

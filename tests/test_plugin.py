@@ -84,6 +84,7 @@ def test_every_command_works_with_a_setting_from_outside(installed, tmp_path):
     assert "[data] got kind = 'bow'; did you mean 'bowl'?" in misspelt[2]
 
 
+@pytest.mark.slow
 def test_broken_neighbours_warn_by_name_and_harm_nothing(installed, tmp_path):
     done = commands(
         installed, tmp_path, ["list"], ["show"], ["cite", "ode"], ["show", "--set", "data.kind=two-clusters"]

@@ -58,6 +58,7 @@ def gordon(alpha):
     return kappa, np.arccos(lowest(kappa).x) / np.pi
 
 
+@pytest.mark.slow
 def test_the_largest_margin_by_another_route():
     found = max_margin(task("sign", "hinge", 2.0, 1.0))
     assert float(found.left) < 1e-9

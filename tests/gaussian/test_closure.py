@@ -109,6 +109,7 @@ def test_what_is_left_out_is_known(name, k, scale):
     assert error < 10 * float(truncation(m, state)) * float(jnp.abs(state.a).max()) + 1e-11
 
 
+@pytest.mark.slow
 def test_pairs_are_the_overlap_equations_when_orthogonal_parts_do_not_meet():
     """With Q = C + diag(q) the closure is the right-hand side of (2.1) without the variance."""
     m = model_of("tanh", "erf", 2, width=3)

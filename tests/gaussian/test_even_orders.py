@@ -51,6 +51,7 @@ def test_nothing_is_left_of_angles_in_infinite_dimension():
     np.testing.assert_array_equal(cosine_moments(jnp.asarray(inf), 4), [1, 0, 0, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", gating(["erf", "relu"], ["relu"]))
 def test_the_series_is_the_kernel_at_random_angles(name):
     sigma, size, r = df.activation(name), jnp.asarray(18.0), jnp.asarray([0.6, 1.1])

@@ -156,6 +156,7 @@ def test_more_points_reduce_the_error():
     assert many < few / 2.5
 
 
+@pytest.mark.slow
 def test_path_is_chosen_by_width():
     narrow, broad = network(widest_exact(), k=1), network(widest_exact() + 1, k=1)
     np.testing.assert_array_equal(chosen(*narrow), exact(*narrow))

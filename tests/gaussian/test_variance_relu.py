@@ -150,6 +150,7 @@ def test_value_and_derivative_are_finite_on_degenerate_covariances(sign):
     assert np.isfinite(gradient).all()
 
 
+@pytest.mark.slow
 def test_blocks_do_not_change_the_result(monkeypatch):
     problem = network(4, 2)
     expected = relu(*problem)

@@ -160,6 +160,7 @@ def test_near_the_edge_the_ode_says_that_the_next_order_decides():
     assert df.solve(EDGE.replace(dimension=2000)).attrs["warnings"] == ""
 
 
+@pytest.mark.slow
 def test_ordinary_problems_are_told_without_a_word():
     short = df.Problem(run=df.Run(until=20.0, points=10, replicas=4))
     for by in ("ode", "chain"):
@@ -172,6 +173,7 @@ def test_fewer_dimensions_than_directions_are_told():
     assert "dimension 5 is below the 6 directions" in why_not(df.Diffusion(), problem)
 
 
+@pytest.mark.slow
 def test_risks_that_cancellation_takes_are_told():
     """Gradient flow of regression: R = exp(-2t), so that at t = 7.8 it is 1.7e-7."""
     problem = EDGE.replace(**{"run.until": 7.8, "data.noise": 0.0, "training.learning_rate": 0.001})

@@ -42,6 +42,7 @@ def network(p):
     return start, NetworkField(df.model(p), start.overlaps.a, start.weights[width:]), start.weights[:width]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["erf", "relu"])
 def test_particles_follow_the_gradient_of_the_population_risk(activation):
     p = problem(activation=activation)
@@ -99,6 +100,7 @@ def test_the_cloud_has_the_moments_of_the_start(overlap):
     assert weights @ points.M[:, 0] ** 6 == pytest.approx(15 * (scale**2 / d * overlap[0][0]) ** 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("a", [ONE, jnp.linspace(-1.0, 2.0, 40)], ids=["one second layer", "many"])
 def test_the_field_of_a_cloud_is_the_mean_field_closure(a):
     p = problem(width=40)

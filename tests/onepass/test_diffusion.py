@@ -60,6 +60,7 @@ def escape():
     return p, start, times, run(df.OverlapChain(), p, start, times, 500, seed=3)["M"][:, :, 0, 0]
 
 
+@pytest.mark.slow
 def test_overlaps_have_mean_and_variance_of_the_chain(escape):
     p, start, times, chain = escape
     found = run(Diffusion(), p, start, times, 1000)["M"][:, :, 0, 0]

@@ -36,6 +36,7 @@ def kernels(activation, norms: list[float]) -> list[str]:
     return list(inexact_kernels(model_of(activation), seen(norms)["Q_diagonal"], TIMES))
 
 
+@pytest.mark.slow
 def test_moderate_norms_need_no_word():
     assert kernels("tanh", [1.0, 4.0, 50.0]) == []
     assert list(inexact_variance(model_of("tanh"), seen([1.0, 4.0, 50.0]), TIMES)) == []
@@ -51,6 +52,7 @@ def test_norms_beyond_the_nodes_are_told():
     assert "t = 1;" in variance
 
 
+@pytest.mark.slow
 def test_a_sampled_variance_is_told_when_it_is_rough():
     assert list(inexact_variance(model_of("jax.nn:elu"), seen([1.0, 1.0, 1.0]), TIMES)) == []
     (sentence,) = inexact_variance(model_of("tanh", 4, 4), seen([1.0, 1.0, 49.0], 4, 4), TIMES)

@@ -19,6 +19,7 @@ TABLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sigma", "Delta", "row"), TABLE, ids=lambda x: str(getattr(x, "name", ""))[:9])
 def test_smallest_risks_are_those_of_the_sheet(sigma, Delta, row):
     for d, expected in row.items():

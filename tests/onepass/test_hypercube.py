@@ -176,6 +176,7 @@ def test_pde_gives_the_numbers_of_the_sheet():
     assert seen.attrs["warnings"] == ""
 
 
+@pytest.mark.slow
 def test_own_start_begins_where_the_network_does():
     problem = df.Problem(data=df.Hypercube(), run=df.Run(until=1.0, replicas=1, points=2, spacing="linear"))
     start = starts_of(problem, (OwnStart(), VectorSGD()))[0]

@@ -119,6 +119,7 @@ def test_quadratic_model_is_what_neurons_do():
     np.testing.assert_allclose(theta.var(), expected, rtol=4 * sqrt(2 / 60_000))
 
 
+@pytest.mark.slow
 def test_stationary_variances_are_those_of_the_sheet():
     """Section c: .499 to .506 per coordinate against .5002, then .5086 against .5093 and .1958 against .1952."""
     b, n = np.array([1.0, -0.5, 0.25]), 20_000

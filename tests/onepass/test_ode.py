@@ -83,6 +83,7 @@ def test_the_teacher_is_a_fixed_point_even_with_the_variance_term():
         np.testing.assert_allclose(part, 0, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_the_spherical_rule_keeps_the_norms():
     p = problem(**{"training.spherical": True, "start.kind": "sphere"})
     Q = np.asarray(solve(df.HighDimensional(), df.model(p), start_of(p), jnp.linspace(0.0, 10.0, 5))["Q"])[:, 0]

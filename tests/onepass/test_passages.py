@@ -51,6 +51,7 @@ def test_the_exit_is_where_the_recorded_risk_crosses(starts, fine):
     assert (time[~left] > steps[-1]).all()
 
 
+@pytest.mark.slow
 def test_it_stops_when_all_have_left_and_at_the_horizon(starts, fine):
     assert np.isfinite(fine.exits).all()
     assert float(fine.step * PROBLEM.time_step) - float(jnp.max(fine.exits)) < 1.01 * STRIDE * PROBLEM.time_step

@@ -133,6 +133,7 @@ def test_follows_real_sgd(problem, times):
     assert limit["risk"][-1, 0] < 0.7 * limit["risk"][0, 0], "something must be learned"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "changes"),
     [

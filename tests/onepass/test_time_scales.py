@@ -54,6 +54,7 @@ def overlaps(U, a):
     return Overlaps(U[:-1] @ U[:-1].T, U[:-1] @ U[-1:].T, a)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["relu", "erf", {"polynomial": [0.1, 1.0, 0.3]}])
 def test_the_exact_system_is_the_projected_gradient_of_the_risk(activation):
     """eps a' = -m dR/da and u' = -m (I - u uT) dR/du, by central differences of the risk in weights of 7 dimensions."""
@@ -95,6 +96,7 @@ def test_the_mean_field_form_is_that_of_the_sheet():
     np.testing.assert_allclose(2 * s * found.M[:, 0] + found.q, 0, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [Dimensionless(), MeanField(nodes=12)], ids=["dimensionless", "mean-field"])
 def test_wide_limits_keep_norms_on_the_sphere_for_any_teacher(limit):
     p = df.Problem(
@@ -122,6 +124,7 @@ def test_components_add_up_to_the_risk(limit):
     np.testing.assert_allclose(jnp.sum(seen["components"], axis=-1), seen["risk"], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_components_are_averages_over_inputs():
     """Of degree 1 and 0: E[f] and E[x f] on samples, for a network of erf units of other norms."""
     model = df.model(problem(activation="tanh", phi=(0.5, 1.2)))

@@ -91,6 +91,7 @@ def test_observables_are_those_of_the_vectors():
         np.testing.assert_allclose(seen["risk"][replica], risk, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_noise_has_the_temperature_of_the_gibbs_weight():
     """Linear neurons: what a sample adds is common to all of them, so their spread is that of section c, Solvable 1."""
     beta, decay, eps = 4.0, 1.0, 0.01

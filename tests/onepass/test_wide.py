@@ -43,6 +43,7 @@ def start_of(p, seed=3):
     return df.draw_start(p, jax.random.key(seed), vectors=False)
 
 
+@pytest.mark.slow
 @BOTH
 def test_time_zero_is_the_start(limit):
     p = problem()
@@ -215,6 +216,7 @@ def test_a_series_that_leaves_terms_out_is_reported():
     assert limit.failure(m, limit.begin(m, started(draw_particles(p, KEY)), 1, KEY)) is None
 
 
+@pytest.mark.slow
 def test_divergence_is_reported_with_the_time():
     p = problem(**{"network.width": 2})
     one, m = Dimensionless(), df.model(p)

@@ -57,6 +57,7 @@ def drawn(n=120, d=4):
     return X, np.where(X[:, 0] + rng.standard_normal(n) > 0, 1.0, 0.0)
 
 
+@pytest.mark.slow
 def test_a_table_of_zeros_and_ones_is_read_and_said_so(tmp_path):
     X, y = drawn()
     files = write(tmp_path, X, y)
@@ -124,6 +125,7 @@ def test_other_bad_questions(tmp_path):
         df.curve(df.Problem(data=df.Covariates(file=tmp_path / "c.npz"), dimension=3))
 
 
+@pytest.mark.slow
 def test_digits_in_one_command(tmp_path):
     small = ["--set", "training.loss=square", "--points", "2", "--seeds", "2", "--smallest", "1", "--largest", "2"]
     result = CliRunner().invoke(app, ["curve", "--features", "digits", *small, "--out", str(tmp_path), "--json"])

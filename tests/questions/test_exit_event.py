@@ -34,6 +34,7 @@ def test_reference_numbers_of_phase_retrieval():
     assert not list(_within_tolerance(item, found))
 
 
+@pytest.mark.slow
 def test_width_one_is_the_logistic_time_and_infinite_where_it_is():
     """Many starts in one call; noise keeps m² below the exit at the large threshold."""
     model, squares = df.model(phase_retrieval(0.15, 0.1)), [1e-4, 0.003, 0.2]

@@ -27,6 +27,7 @@ def further(comparison: Comparison, factor: float) -> Comparison:
     return comparison._replace(tree=tree)
 
 
+@pytest.mark.slow
 def test_it_holds_and_is_tight_at_one_time(comparison):
     fitted = bound(comparison)
     excess = fitted.curve / fitted.deviation

@@ -18,6 +18,7 @@ def answer():
     return df.laziness(SMALL, scales=5, decades=4.0, networks=2)
 
 
+@pytest.mark.slow
 def test_the_sweep_goes_from_the_mean_field_scale_to_the_lazy_side(answer):
     np.testing.assert_allclose(answer.scales * 20, [1, 10, 100, 1000, 10_000])
     assert answer.hold

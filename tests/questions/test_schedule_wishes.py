@@ -10,6 +10,7 @@ import dimfree as df
 from dimfree.cli.commands import app
 
 
+@pytest.mark.slow
 def test_the_command_prints_one_object_and_writes_its_files(tmp_path):
     file = tmp_path / "problem.toml"
     file.write_text(df.dumps(linear(0.1, 20.0)))
@@ -76,6 +77,7 @@ def test_refusals():
         best_of(fast)
 
 
+@pytest.mark.slow
 def test_a_bound_that_holds_the_optimum_is_told():
     best = best_of(linear(0.1, 20.0), bounds=(0.01, 0.5))
     share = best.certificate.active_bounds["learning_rate upper"]

@@ -43,6 +43,7 @@ def test_experiments_agree_with_theory(cubic):
     assert (np.abs(z_scores(wrong)) > 3).all()
 
 
+@pytest.mark.slow
 def test_exponents_and_the_samples_of_sgd(cubic):
     assert (cubic.information, cubic.generative) == (3, 1)
     assert cubic.sgd.order == "d^2"

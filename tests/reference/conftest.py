@@ -9,6 +9,8 @@ HEAVY = {
     "structured_trajectory",
     "structured_power_trajectory",
     "structured_chain_moments",
+    "structured_one_step_mean",
+    "structured_dimensionless",
     "power_law_linear",
     "momentum_trajectory",
     "chain_moments",

@@ -51,6 +51,7 @@ def by_the_sheet(inputs):
         yield np.mean((h - f) ** 2), (f * z[:, 0] * z[:, 1]).mean(), np.abs(u).mean(axis=0), s.mean(), f.mean()
 
 
+@pytest.mark.slow
 def test_any_inputs_of_the_schema():
     found = dfpde(INPUTS)
     names = ("risk", "fourier[0,1]", "mean_abs_u", "mean_s", "fourier[]")
