@@ -213,7 +213,7 @@ def test_others_refuse_with_a_reason():
         runs = {each.name for each in candidates(one) if not why_not(each, one)}
         assert runs == {"sgd", "ode", "gradient-flow"}
         for name in ("chain", "linear-mean", "rows"):
-            assert why_not(df.descriptions()[name], one).endswith("use sgd or ode.") or name == "rows"
+            assert why_not(df.descriptions()[name], one).endswith("use sgd or ode.")
     with pytest.raises(df.RefusalError, match="not derived for a hidden manifold"):
         teacher_model(problem())
     asked = [one for one in questions() if one.problem == "dimfree.onepass.problem:OnePassProblem"]

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from dimfree.description import Cost, Observed, Values
+from dimfree.onepass.limits.scope import hidden_labels
 from dimfree.onepass.model import StructuredModel
 from dimfree.onepass.observe import structured_observables
 from dimfree.onepass.pool import GAUSSIAN, says_of_rows
@@ -34,7 +35,9 @@ class RowsSGD(BlockedSGD[StructuredModel, Network]):
     needs: ClassVar[frozenset[str]] = frozenset({"vectors"})
 
     def refuses(self, problem: Problem, model: StructuredModel) -> str | None:
-        """Rows are needed."""
+        """Rows are needed, and labels that are functions of them."""
+        if hidden := hidden_labels(model):
+            return hidden
         if model.pool is None:
             return "there are no rows to draw; set data.covariance = {kind = 'features', file = 'X.npy'}, or use sgd."
         return None
