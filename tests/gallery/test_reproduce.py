@@ -1,6 +1,7 @@
 """The machinery of the gallery, on an entry that costs nothing."""
 
 import json
+import subprocess
 import sys
 from types import ModuleType
 from typing import ClassVar
@@ -57,8 +58,10 @@ def shelved(monkeypatch):
     module = ModuleType("figures_of_this_test")
     module.Parabola, module.Cubic = Parabola, Cubic
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    entries = {"parabola": f"{module.__name__}:Parabola", "cubic": f"{module.__name__}:Cubic"}
-    monkeypatch.setattr(shelf, "_ENTRIES", entries)
+    entries = {
+        cls.name: shelf.Shelved(f"{module.__name__}:{cls.__name__}", cls.title, 1.0, 10.0) for cls in (Parabola, Cubic)
+    }
+    monkeypatch.setattr(shelf, "shelved", lambda: entries)
 
 
 def test_data_figure_and_claims_are_written(tmp_path):
@@ -108,12 +111,35 @@ def test_a_claim_holds_between_its_bounds(value, holds):
     assert Claim("x", value, 1.0, 2.0).holds is holds
 
 
-def test_every_figure_on_the_shelf_can_be_taken_down():
-    for name in shelf.names():
+@pytest.mark.slow
+def test_every_figure_on_the_shelf_is_what_the_table_says():
+    for name, said in shelf.shelved().items():
         entry = shelf.entry(name)
-        assert entry.name == name
-        assert entry.seconds(False) > 0
-        assert entry.seconds(True) > entry.seconds(False)
+        assert (entry.name, entry.title) == (name, said.title)
+        assert 0 < said.seconds < said.full_seconds
+        for full, seconds in ((False, said.seconds), (True, said.full_seconds)):  # to two digits
+            assert entry.seconds(full) == pytest.approx(seconds, rel=0.05), (name, full)
+
+
+IMPORTED = """
+import sys
+from dimfree.cli import main
+sys.argv = ["dimfree", "reproduce", "--list"]
+try:
+    main()
+finally:
+    figures = [name for name in sys.modules if name.startswith("dimfree.gallery.") and name != "dimfree.gallery.shelf"]
+    print(*(name for name in ("jax", "diffrax", "xarray", "matplotlib") if name in sys.modules), *figures, file=sys.stderr)
+"""
+
+
+def test_the_list_imports_no_figure_and_fits_a_terminal():
+    """What it costs is counted in modules: none that computes, and no figure."""
+    done = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True)
+    assert done.stderr.split() == []
+    lines = done.stdout.splitlines()
+    assert {line.split()[0] for line in lines[1:] if not line.startswith(" ")} == set(shelf.names())
+    assert max(map(len, lines)) <= 80
 
 
 def test_every_figure_cites_what_the_bibliography_has():

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated
 
 import typer
@@ -30,7 +31,6 @@ def reproduce(
 ) -> None:
     """Reproduce one figure of the source documents; the exit code is 0 only if its claims hold."""
     if listing:
-        prepare()
         _list(as_json)
         return
     if name is None:
@@ -52,26 +52,18 @@ def reproduce(
 
 
 def _list(as_json: bool) -> None:
-    from dimfree.gallery.shelf import entry, names
+    """Two lines for a figure: what it takes, and its title; read from a table, so that no figure is imported."""
+    from dimfree.gallery.shelf import shelved
     from dimfree.machine import duration
 
-    found = [entry(name) for name in names()]
     if as_json:
         rows = [
-            {
-                "name": one.name,
-                "title": one.title,
-                "seconds": one.seconds(False),
-                "full_seconds": one.seconds(True),
-            }
-            for one in found
+            {"name": name, "title": one.title, "seconds": one.seconds, "full_seconds": one.full_seconds}
+            for name, one in shelved().items()
         ]
         typer.echo(json.dumps(rows, indent=2))
         return
-    lines = [("name", "takes", "with --full", "figure")]
-    for one in found:
-        quick, full = (duration(one.seconds(whole)) for whole in (False, True))
-        lines.append((one.name, quick, full, one.title))
-    widths = [max(len(line[column]) for line in lines) + 2 for column in range(3)]
-    for line in lines:
-        typer.echo("".join(f"{word:<{width}}" for word, width in zip(line[:3], widths, strict=True)) + line[3])
+    typer.echo(f"{'name':<24}{'takes':<16}with --full")
+    for name, one in shelved().items():
+        typer.echo(f"{name:<24}{duration(one.seconds):<16}{duration(one.full_seconds)}")
+        typer.echo(fill(one.title, 80, initial_indent="    ", subsequent_indent="    "))
