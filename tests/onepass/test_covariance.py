@@ -75,7 +75,7 @@ def test_a_spectrum_keeps_the_coordinates_of_its_file(tmp_path):
 
 def test_rows_say_dimension_covariance_and_stability(tmp_path):
     X = np.random.default_rng(1).normal(size=(50, 4)) * [1, 2, 0, 5] + 3
-    one = df.Problem(data={"kind": "teacher", "covariance": {"file": saved(tmp_path, X)}})
+    one = df.Problem(data={"kind": "teacher", "covariance": {"file": saved(tmp_path, X)}}, network={"width": 1})
     found = one.spectrum
     assert one.dimension == 3
     assert found.pool.dropped == 1
@@ -256,14 +256,14 @@ def test_what_is_known_of_digits_is_said():
     said = " ".join(said_of_inputs(one))
     assert "Inputs have 61 distinct eigenvalues, trace 61, the largest 9.08, effective rank 13.2;" in said
     assert (
-        "largest eigenvalue times step is 0.019, and a linear network is stable up to learning_rate 1.719 on Gauss"
-        in said
+        "largest eigenvalue times step is 0.019; with this width and second layer a linear network is stable up to "
+        "learning_rate 6.877 on Gaussians." in said
     )
     assert (
         "There are 1797 rows: their norm variance is 0.29 times that of a Gaussian, the largest squared norm 1.9"
         in said
     )
-    assert "a linear network is stable up to learning_rate 1.893 on them" in said
+    assert "a linear network is stable up to learning_rate 7.571 on them" in said
     assert "digits has 3 constant columns; they are dropped (dimension 61)." in said
 
 

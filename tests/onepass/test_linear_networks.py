@@ -1,5 +1,7 @@
 """The exact mean of linear networks: against plain SGD on vectors, its limit, and its end."""
 
+import re
+
 import jax
 import numpy as np
 import pytest
@@ -13,8 +15,10 @@ from dimfree.onepass.limits.linear import (
     exact_risks,
     momentum_risks,
     ode_risks,
+    stationary_risk,
 )
 from dimfree.onepass.model import model
+from dimfree.onepass.pool import said_of_inputs
 from dimfree.onepass.start import draw_start
 from dimfree.setting import why_not
 
@@ -77,6 +81,62 @@ def test_beyond_the_limit_of_stability_the_mean_grows():
     assert np.diff(exact_risks(below, D, late)) < 0 < np.diff(exact_risks(above, D, late))
     one = problem(**{"training.learning_rate": 20.0})
     assert "the mean risk grows without end" in LinearNetwork().warns(one, model(one), {})[0]
+
+
+def grows(one, times=(200.0, 400.0)):
+    """Whether the mean risk of a network rises between two late times."""
+    start = draw_start(one, jax.random.key(1), vectors=True)
+    (piece,) = LinearNetwork().account(model(one), start, Ask(np.array([0.0, *times]), 1, jax.random.key(0)))
+    risks = piece.observables["risk"][:, 0]
+    return risks[2] > 1.5 * risks[1]
+
+
+def stated_limit(said):
+    return float(re.search(r"stable up to learning_rate (\S+?)[; ]", said)[1])
+
+
+WIDTHS = {
+    "one unit, second layer 2": {"network.width": 1, "network.second_layer_start": 2.0},
+    "one unit, second layer 1/2": {"network.width": 1, "network.second_layer_start": 0.5},
+    "four units": {"network.width": 4, "network.second_layer_start": 1.0},
+    "two units that differ, scaling sqrt": {"network.second_layer_start": [1.0, 1.5], "network.scaling": "sqrt"},
+    "a batch": {"network.width": 3, "network.second_layer_start": "signs", "training.batch": 5},
+}
+
+
+@pytest.mark.parametrize("changes", WIDTHS.values(), ids=WIDTHS)
+def test_the_stated_limit_of_stability_is_that_of_this_width_and_second_layer(changes):
+    one = problem(**changes)
+    (said,) = LinearNetwork().warns(huge := one.replace(**{"training.learning_rate": 1e4}), model(huge), {})
+    limit = stated_limit(said)
+    assert stated_limit(" ".join(said_of_inputs(one))) == pytest.approx(limit, rel=5e-3)  # digits that are printed
+    below, above = (one.replace(**{"training.learning_rate": factor * limit}) for factor in (0.9, 1.1))
+    assert not grows(below)
+    assert LinearNetwork().warns(below, model(below), {}) == ()
+    assert grows(above)
+    assert "the mean risk grows without end" in LinearNetwork().warns(above, model(above), {})[0]
+
+
+def test_with_momentum_show_states_the_limit_of_the_rate_of_a_fresh_gradient():
+    one = problem(**{"dimension": 400, "data.covariance": {"kind": "levels", "values": [2, 0.5], "shares": [0.3, 0.7]}})
+    limit = stated_limit(" ".join(said_of_inputs(one.replace(**{"training.momentum": 0.8}))))
+    assert limit == pytest.approx(0.2 * stated_limit(" ".join(said_of_inputs(one))), rel=1e-3)
+    rates = (
+        {"training.momentum": 0.8, "training.learning_rate": 0.9 * limit},
+        {"training.momentum": 0.8, "training.learning_rate": 1.1 * limit},
+    )
+    assert [grows(one.replace(**changes), (50.0, 100.0)) for changes in rates] == [False, True]
+
+
+def test_a_second_layer_of_zeros_that_learns_has_no_limit():
+    one = problem(**{"network.second_layer_start": 0.0, "network.second_layer": "trained"})
+    assert "stable" not in " ".join(said_of_inputs(one))
+
+
+def test_a_rate_beyond_every_pole_has_no_stationary_risk():
+    """Where steps along the largest eigenvalue overshoot, chi is a sum of terms of both signs and may lie below 1."""
+    s, counts = np.array([5.0, 0.01]), np.array([1.0, 9.0])
+    assert stationary_risk(LinearRule(s, counts, 4.5, 1.0, 1)) == np.inf
 
 
 @pytest.mark.parametrize(

@@ -89,13 +89,13 @@ def test_a_linear_network_that_diverges_on_the_rows_is_told_beforehand():
     each = {"file": "digits", "scale": "each"}
     said = reasons(problem(each, "linear", 1, **{"training.learning_rate": 0.2}))
     assert (
-        "norm variance 31 times that of a Gaussian; a linear network is stable up to learning_rate 0.06 on these"
-        in said
+        "norm variance 31 times that of a Gaussian; with this width and second layer a linear network is stable up to "
+        "learning_rate 0.06 on these" in said
     )
     assert 'rows, 1.81 on Gaussians. Try scale = "common".' in said
     assert (
-        "up to the rate 0.06 on these rows (1.81 on Gaussians) and has 0.2 here: the mean risk on the rows diverges"
-        in said
+        "up to learning_rate 0.06 on these rows (1.81 on Gaussians), and learning_rate is 0.2: the mean risk on the rows "
+        "diverges" in said
     )
     assert "lower learning_rate below 0.048" in said
     assert "nearly diverges" in reasons(problem(each, "linear", 1, **{"training.learning_rate": 0.05}))
@@ -103,8 +103,9 @@ def test_a_linear_network_that_diverges_on_the_rows_is_told_beforehand():
     assert "diverges" not in reasons(problem(each))  # erf is bounded
     # two units with one another's second layer share a gradient: each learns at half the rate
     two = problem(each, "linear", 2, **{"training.learning_rate": 0.1})
-    assert "and has 0.05 here: the mean risk on the rows nearly diverges; lower learning_rate below 0.096" in reasons(
-        two
+    assert (
+        "up to learning_rate 0.12 on these rows (3.62 on Gaussians), and learning_rate is 0.1: the mean risk on the rows "
+        "nearly diverges; lower learning_rate below 0.096" in reasons(two)
     )
 
 

@@ -1,18 +1,20 @@
 """Rows beside Gaussian inputs of their covariance: how far they are from them, and up to which rate training is stable.
 
-docs/theory/structured.md, sections 1.6 and 3. Both limits of stability are those of a linear network of one unit.
+docs/theory/structured.md, sections 1.6 and 3. Limits of stability are those of a linear network of the problem's width and
+second layer.
 """
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from math import isinf
 
 import numpy as np
 from jaxtyping import Float
 
 from dimfree.description import Values
-from dimfree.onepass.limits.linear import critical_rate, is_linear
+from dimfree.onepass.limits.linear import critical_rate, is_linear, learning_rate_of_unit_rate
 from dimfree.onepass.manifold import said_of_manifold
-from dimfree.onepass.model import StructuredModel, second_layer
+from dimfree.onepass.model import StructuredModel
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import HiddenManifold
 from dimfree.onepass.sections.covariance import Features
@@ -23,6 +25,7 @@ _STRAY = 3.0  # norm variance over that of a Gaussian from which it is told
 _NEAR = 0.8  # of a limit of stability: above, the noise of the steps is several times what it is far below
 _APART = 0.05  # relative difference of two risks of one network that is told
 _OFTEN = 1.5  # times that a row is drawn on average, from where on it is told
+_STABLE = "with this width and second layer a linear network is stable up to learning_rate"
 _AFFORDABLE = 3e8  # multiplications of one look at all rows, up to which their limit of stability is computed
 
 GAUSSIAN = "risk_if_gaussian"  # the observable
@@ -74,34 +77,31 @@ def _far_norms(problem: OnePassProblem) -> Iterator[str]:
     ratio = norm_variance_ratio(problem.spectrum)
     if ratio > _STRAY:
         pool, gaussian = critical_rates(problem)
-        limit = f" on these rows, {gaussian:.3g} on Gaussians" if pool is not None else " on Gaussians"
         given = getattr(problem.data, "covariance", None)
         each = isinstance(given, Features) and given.scale == "each"
         advice = 'Try scale = "common"' if each else "Look at the rows of largest norm"
-        yield (
-            f"rows have a norm variance {ratio:.2g} times that of a Gaussian; a linear network is stable up to learning_rate "
-            f"{pool if pool is not None else gaussian:.2g}{limit}. {advice}."
-        )
+        yield (f"rows have a norm variance {ratio:.2g} times that of a Gaussian{_limits(pool, gaussian)}. {advice}.")
+
+
+def _limits(pool: float | None, gaussian: float) -> str:
+    """Both limits of stability, as the end of a sentence; a second layer of zeros has none."""
+    if isinf(gaussian):
+        return ""
+    where = f"{gaussian:.2g} on Gaussians" if pool is None else f"{pool:.2g} on these rows, {gaussian:.3g} on Gaussians"
+    return f"; {_STABLE} {where}"
 
 
 def _above_the_limit(problem: OnePassProblem, model: StructuredModel) -> Iterator[str]:
     """A linear network that diverges on these rows, or nearly does."""
     if not is_linear(model):
         return
-    (pool, gaussian), rate = critical_rates(problem), _rate_of_one_unit(problem, model)
+    (pool, gaussian), rate = critical_rates(problem), problem.training.learning_rate
     if pool is not None and rate > _NEAR * pool:
-        safe = problem.training.learning_rate * _NEAR * pool / rate
         does = "diverges" if rate > pool else "nearly diverges"
         yield (
-            f"a linear unit is stable up to the rate {pool:.2g} on these rows ({gaussian:.3g} on Gaussians) and has {rate:.2g} "
-            f"here: the mean risk on the rows {does}; lower learning_rate below {safe:.2g}."
+            f"{_STABLE} {pool:.2g} on these rows ({gaussian:.3g} on Gaussians), and learning_rate is {rate:.2g}: the mean risk "
+            f"on the rows {does}; lower learning_rate below {_NEAR * pool:.2g}."
         )
-
-
-def _rate_of_one_unit(problem: OnePassProblem, model: StructuredModel) -> float:
-    """gamma |a|²/p², in which limits of stability are told (section 1.6)."""
-    a = np.asarray(second_layer(problem))
-    return float(model.effective_rate) * float(a @ a) / model.width**2
 
 
 def _fields_apart(seen: Mapping[str, Values]) -> Iterator[str]:
@@ -132,16 +132,16 @@ def said_of_inputs(problem: OnePassProblem) -> Iterator[str]:
     found, (pool, gaussian) = problem.spectrum, critical_rates(problem)
     if isinstance(problem.data, HiddenManifold):
         yield said_of_manifold(problem.manifold)
+    stable = "" if isinf(gaussian) else f"; {_STABLE} {gaussian:.4g} on Gaussians"
     yield (
         f"Inputs have {len(found.values)} distinct eigenvalues, trace {found.mean * found.dimension:.4g}, the largest "
         f"{found.largest:.3g}, effective rank {found.effective_rank:.3g}; largest eigenvalue times step is "
-        f"{problem.time_step * found.largest:.2g}, and a linear network is stable up to learning_rate {gaussian:.4g} on "
-        "Gaussians."
+        f"{problem.time_step * found.largest:.2g}{stable}."
     )
     if found.pool is None:
         return
     rows = found.pool.rows
-    limit = "" if pool is None else f", a linear network is stable up to learning_rate {pool:.4g} on them"
+    limit = "" if pool is None or isinf(pool) else f"; {_STABLE} {pool:.4g} on them"
     yield (
         f"There are {len(rows)} rows: their norm variance is {norm_variance_ratio(found):.2g} times that of a Gaussian, the "
         f"largest squared norm {np.sum(rows**2, axis=1).max():.2g}{limit}."
@@ -152,15 +152,19 @@ def said_of_inputs(problem: OnePassProblem) -> Iterator[str]:
 
 
 def critical_rates(problem: OnePassProblem) -> tuple[float | None, float]:
-    """Of the rows, unless there are too many or batches of them, and of Gaussian inputs."""
+    """Up to which learning_rate a linear network of this width and second layer is stable, on the rows and on Gaussian inputs.
+
+    The first is None if there are too many rows, or batches of them.
+    """
     return _critical_rates(problem, problem.stamps)
 
 
 @lru_cache(maxsize=16)
 def _critical_rates(problem: OnePassProblem, stamps: tuple[tuple[int, int], ...]) -> tuple[float | None, float]:
     found = problem.spectrum
-    gaussian = critical_rate(found.values, found.multiplicities, problem.training.batch)
+    unit = learning_rate_of_unit_rate(problem)
+    gaussian = unit * critical_rate(found.values, found.multiplicities, problem.training.batch)
     small = found.pool is not None and found.pool.rows.size * found.dimension <= _AFFORDABLE
     if found.pool is None or not small or problem.training.batch > 1:  # whose limit is not worked out for rows
         return None, gaussian
-    return pool_critical_rate(found.pool.rows), gaussian
+    return unit * pool_critical_rate(found.pool.rows), gaussian

@@ -15,7 +15,8 @@ from dimfree.functions.activation import Polynomial
 from dimfree.functions.schedule import Constant
 from dimfree.functions.target import Committee
 from dimfree.onepass.limits.scope import hidden_labels
-from dimfree.onepass.model import StructuredModel
+from dimfree.onepass.model import StructuredModel, second_layer
+from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.quadrature import MOST_LEVELS
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
@@ -71,17 +72,29 @@ def momentum_risks(rule: LinearRule, beta: float, D: Vector, steps: Num[np.ndarr
 
 def stationary_risk(rule: LinearRule) -> float:
     """Where the mean risk ends: Delta chi/(1 - chi)/2; infinite where it does not."""
+    if rule.gamma >= critical_rate(rule.s, rule.counts, rule.batch):
+        return np.inf
     chi = _chi(rule, rule.gamma)
-    return rule.Delta * chi / (1 - chi) / 2 if 0 <= chi < 1 else np.inf
+    return rule.Delta * chi / (1 - chi) / 2
 
 
 def critical_rate(s: Vector, counts: Num[np.ndarray, " b"], batch: int = 1) -> float:
-    """The rate at which chi = 1: above it the mean risk of a linear network grows without end."""
+    """The rate of one unit with second layer 1 at which chi = 1: above it the mean risk grows without end."""
     from scipy.optimize import brentq  # slow to import, and few ask for a limit of stability
 
     rule = LinearRule(s, counts, 0.0, 0.0, batch)
     steepest = 2 * float(counts.sum()) / ((1 + 1 / batch) * float(s.max()))
     return float(brentq(lambda gamma: _chi(rule, gamma) - 1, 0.0, steepest * (1 - 1e-12), xtol=1e-14, rtol=1e-13))
+
+
+def learning_rate_of_unit_rate(problem: OnePassProblem) -> float:
+    """The learning_rate at which a linear network of this width and second layer moves as one unit does at rate 1.
+
+    That unit moves at the rate Gamma |a|²/p²; infinite for a second layer of zeros, which moves nothing.
+    """
+    a = np.asarray(second_layer(problem))
+    moved = float(a @ a) / problem.network.width**2
+    return (1 - problem.training.momentum) / moved if moved else np.inf
 
 
 def _chi(rule: LinearRule, gamma: float) -> float:
@@ -146,11 +159,14 @@ class LinearNetwork(Description[StructuredModel, Start]):
 
     def warns(self, problem: Problem, model: StructuredModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
         """A rate above the limit of stability."""
-        if np.isfinite(stationary_risk(_rule(model, np.ones(model.width)))) or model.momentum:
-            return ()
+        assert isinstance(problem, OnePassProblem)
         limit = critical_rate(np.asarray(model.s), np.asarray(model.multiplicities), model.batch)
+        stable = limit * learning_rate_of_unit_rate(problem)
+        if model.momentum or float(model.gamma) <= stable:
+            return ()
         return (
-            f"the mean risk grows without end: a linear unit is stable up to learning_rate {limit:.3g}; lower the rate.",
+            f"the mean risk grows without end: with this width and second layer a linear network is stable up to "
+            f"learning_rate {stable:.3g}; lower the rate.",
         )
 
     def account(self, model: StructuredModel, start: Start, ask: Ask) -> Iterator[Piece]:
