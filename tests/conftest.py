@@ -29,12 +29,32 @@ from hypothesis import settings  # noqa: E402
 from scipy import stats  # noqa: E402
 
 from dimfree import compiled  # noqa: E402
+from stages import SEED, drawn, mark_quick  # noqa: E402
 
 settings.register_profile("short", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("short")
 
 LARGEST_Z, SMALLEST_P = 4.5, 1e-4
 _ENOUGH = 2e9  # bytes: what a process of the tests may keep of compiled programs from one file to the next
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--share", type=float, default=1.0, help="which share of the slow tests is drawn (default: all)")
+
+
+def pytest_report_header() -> str:
+    return f"random problems and the share of slow tests: {SEED}={os.environ[SEED]} repeats this run"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(pytest_report_header())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    mark_quick(items)
+    items[:], left_out = drawn(items, config.getoption("--share"))
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -83,25 +83,33 @@ def room_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_follow_the_arrow(path):
-    room = room_of(path)
-    for module in imports(path):
-        parts = module.split(".")
-        if parts[0] == "dimfree" and len(parts) > 1:
-            assert LEVEL[parts[1]] <= LEVEL[room], f"{room} imports {module}, which comes later"
-            same_level_other_room = LEVEL[parts[1]] == LEVEL[room] and parts[1] != room
-            assert not same_level_other_room or room in ("cli", "__main__"), f"{room} imports {module}"
-        elif parts[0] in ALLOWED_ROOMS:
-            assert room in ALLOWED_ROOMS[parts[0]], f"{room} may not import {parts[0]}"
+def test_imports_follow_the_arrow():
+    wrong = []
+    for path in FILES:
+        room, name = room_of(path), path.relative_to(SOURCE)
+        for module in imports(path):
+            parts = module.split(".")
+            if parts[0] == "dimfree" and len(parts) > 1:
+                if LEVEL[parts[1]] > LEVEL[room]:
+                    wrong.append(f"{name} imports {module}, which comes later")
+                elif LEVEL[parts[1]] == LEVEL[room] and parts[1] != room and room not in ("cli", "__main__"):
+                    wrong.append(f"{name} imports {module}, a room beside its own")
+            elif room not in ALLOWED_ROOMS.get(parts[0], {room}):
+                wrong.append(f"{name} may not import {parts[0]}")
+    assert not wrong
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_files_are_short_and_say_why_they_exist(path):
-    text = path.read_text(encoding="utf-8")
-    assert ast.get_docstring(ast.parse(text)), "a file says in its first line why it exists"
-    assert len(text.splitlines()) <= 350, "which second reason to exist crept in?"
-    assert path.stem not in ("utils", "util", "helpers", "misc", "common", "core")
+def test_files_are_short_and_say_why_they_exist():
+    wrong = []
+    for path in FILES:
+        text, name = path.read_text(encoding="utf-8"), path.relative_to(SOURCE)
+        if not ast.get_docstring(ast.parse(text)):
+            wrong.append(f"{name} does not say in its first line why it exists")
+        if len(text.splitlines()) > 350:
+            wrong.append(f"{name} is long: which second reason to exist crept in?")
+        if path.stem in ("utils", "util", "helpers", "misc", "common", "core"):
+            wrong.append(f"{name} has a name that says nothing")
+    assert not wrong
 
 
 def test_every_room_has_a_place_in_the_arrow():
@@ -118,16 +126,21 @@ def words() -> set[str]:
     return found | {kind for one in df.settings() for section in ("data", "training") for kind in one.kinds(section)}
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in FILES if room_of(path) in WALLED], ids=lambda path: str(path.relative_to(SOURCE))
-)
-def test_nobody_knows_his_neighbours_name(path):
-    for module in imports(path, typing_too=True):
-        assert not SETTINGS & {*module.split(".")[1:2]}, f"{path.name} imports {module}"
-    known = words()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            assert node.value not in known, f"{path.name}:{node.lineno} knows {node.value!r} by name"
+def test_nobody_knows_his_neighbours_name():
+    known, wrong = words(), []
+    for path in (path for path in FILES if room_of(path) in WALLED):
+        name = path.relative_to(SOURCE)
+        wrong += [
+            f"{name} imports {module}"
+            for module in imports(path, typing_too=True)
+            if SETTINGS & {*module.split(".")[1:2]}
+        ]
+        wrong += [
+            f"{name}:{node.lineno} knows {node.value!r} by name"
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in known
+        ]
+    assert not wrong
 
 
 @pytest.mark.parametrize("name", ["description.py", "setting.py"])

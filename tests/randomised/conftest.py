@@ -1,24 +1,12 @@
-"""A new seed in every run, said aloud: DIMFREE_RANDOM_SEED repeats a run, DIMFREE_RANDOM_CASES asks for more cases."""
+"""Random problems follow the seed of the run (tests/stages.py); DIMFREE_RANDOM_CASES asks for more of them."""
 
 import os
-import secrets
 from zlib import crc32
 
 import numpy as np
 import pytest
 from chance import Checks
-
-SEED = "DIMFREE_RANDOM_SEED"
-# processes of one run share its number when nobody named a seed
-os.environ.setdefault(SEED, str(crc32(os.environ.get("PYTEST_XDIST_TESTRUNUID", secrets.token_hex(8)).encode())))
-
-
-def pytest_report_header() -> str:
-    return f"randomised comparison: {SEED}={os.environ[SEED]} repeats this run"
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    terminalreporter.write_line(pytest_report_header())
+from stages import SEED
 
 
 @pytest.fixture
