@@ -6,6 +6,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 from chance import Checks
+
 from stages import SEED
 
 
