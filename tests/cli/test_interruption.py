@@ -6,7 +6,8 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -20,16 +21,25 @@ FILES = ("ode.nc", "ode.png")
 Event = Callable[["subprocess.Popen[str]"], bool]
 
 
-def started(out: Path) -> "subprocess.Popen[str]":
-    """A run with signals as a shell's foreground job has them, whatever the parent of the tests does with them."""
-    command = [sys.executable, "-m", "dimfree", "solve", "--set", "run.until=1.0", "--out", str(out)]
+def started(out: Path, stderr: int | None = subprocess.PIPE) -> "subprocess.Popen[str]":
+    """A run that takes a while."""
+    return launched(["solve", "--set", "run.until=1.0", "--out", str(out)], stderr)
+
+
+def launched(arguments: list[str], stderr: int | None) -> "subprocess.Popen[str]":
+    """A command with signals as a shell's foreground job has them, whatever the parent of the tests does with them.
+
+    Without `stderr` it is closed.
+    """
+    command = [sys.executable, "-m", "dimfree", *arguments]
     as_usual = (
         "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
     )
+    closed = "os.close(2); " if stderr is None else ""
     return subprocess.Popen(
-        [sys.executable, "-c", as_usual, *command],
+        [sys.executable, "-c", as_usual.replace("os.execv", f"{closed}os.execv"), *command],
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        stderr=subprocess.DEVNULL if stderr is None else stderr,
         text=True,
         start_new_session=True,
         env=os.environ | {"MPLBACKEND": "Agg"},
@@ -102,6 +112,68 @@ def check(out: Path, number: signal.Signals, when: Event) -> None:
 )
 def test_an_interrupted_run_says_so_and_writes_nothing(number, when, tmp_path):
     check(tmp_path / "out", number, when)
+
+
+@contextmanager
+def full() -> Iterator[int]:
+    """A disk without room."""
+    with open("/dev/full", "wb") as device:
+        yield device.fileno()
+
+
+@contextmanager
+def closed() -> Iterator[None]:
+    """As after 2>&-."""
+    yield None
+
+
+@contextmanager
+def broken() -> Iterator[int]:
+    """A pipe whose reader is gone."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    yield write_end
+    os.close(write_end)
+
+
+@contextmanager
+def stalled() -> Iterator[int]:
+    """A pipe whose reader does not read, filled to the brim."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(write_end, bytes(1))
+    os.set_blocking(write_end, True)
+    yield write_end
+    os.close(write_end)
+    os.close(read_end)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("stream", [full, closed, broken, stalled])
+def test_a_signal_ends_a_run_whose_stderr_cannot_be_written(stream, tmp_path):
+    with stream() as stderr:
+        process = started(tmp_path, stderr)
+        while not heeds_signals(process) and not has_ended(process):
+            os.sched_yield()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("stream", [full, closed, broken])
+def test_exit_codes_do_not_depend_on_stderr(stream, tmp_path):
+    with stream() as stderr:
+        assert launched(["show", str(tmp_path / "none.toml")], stderr).wait(timeout=60) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stream", [full, closed, broken])
+def test_a_run_whose_stderr_cannot_be_written_succeeds(stream, tmp_path):
+    with stream() as stderr:
+        assert started(tmp_path, stderr).wait(timeout=300) == 0
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(FILES)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,9 @@
 def main() -> None:
     """The console script."""
     from dimfree.cli.interruption import heed_signals
+    from dimfree.cli.streams import mend_streams
 
+    mend_streams()
     heed_signals()
     from dimfree.cli.commands import app
 

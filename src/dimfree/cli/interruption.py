@@ -5,11 +5,12 @@ callback of jax is lost.
 """
 
 import os
+import select
 import signal
-import sys
 from threading import Thread
 
 _HEEDED = (signal.SIGINT, signal.SIGTERM)
+_PATIENCE = 1.0  # seconds that the last sentence waits for its reader
 _SHOW_CURSOR = "\x1b[?25h\r\x1b[2K"  # a progress bar hides it
 
 
@@ -34,10 +35,19 @@ def _wait(read_end: int, heeded: set[signal.Signals]) -> None:
 def _end(code: int) -> None:
     from dimfree.files import RENAMING, discard_temporaries
 
-    with RENAMING:
+    RENAMING.acquire()  # for good: no file takes its place after the sentence
+    try:
         files = discard_temporaries()
         written = [path for path in files if not {*path.parents} & {*files}]  # a store, not the files in it
         done = "nothing was written" if not written else f"written before that: {', '.join(map(str, written))}"
-        cursor = _SHOW_CURSOR if sys.stderr.isatty() else ""
-        os.write(2, f"{cursor}dimfree: interrupted; {done}.\n".encode())
+        _say(f"dimfree: interrupted; {done}.\n")
+    finally:
         os._exit(code)
+
+
+def _say(sentence: str) -> None:
+    """On stderr, unless it cannot be written: full, closed, or read by a program that is gone or has stopped reading."""
+    _, ready, _ = select.select([], [2], [], _PATIENCE)
+    if ready:
+        cursor = _SHOW_CURSOR if os.isatty(2) else ""
+        os.write(2, f"{cursor}{sentence}".encode())

@@ -1,0 +1,38 @@
+"""Standard streams that a command can rely on, however it was started: closed ones lead nowhere, and talk never fails a run."""
+
+import io
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+class _Dropping(io.FileIO):
+    """A file that loses what cannot be written: the disk is full, or the reader is gone."""
+
+    def write(self, text: "ReadableBuffer", /) -> int:
+        """As many bytes as were given, written or not."""
+        with suppress(OSError):
+            return super().write(text)
+        return memoryview(text).nbytes
+
+
+def mend_streams() -> None:
+    """Open closed streams on the null device, and let stderr drop what it cannot write.
+
+    A closed stream leaves its number free: the next file that is opened would get it, and with it all that libraries print.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    encoding = sys.stderr.encoding if sys.stderr else "utf-8"
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(_Dropping(2, "w", closefd=False)), encoding, "backslashreplace", line_buffering=True
+    )
