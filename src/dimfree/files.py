@@ -19,7 +19,7 @@ _TEMPORARY = re.compile(r"\.dimfree-(?P<host>.+)-(?P<process>\d+)-[0-9a-f]{16}\.
 _host = re.sub(r"[^\w.-]", "_", socket.gethostname())
 _underway: set[Path] = set()
 _batches: list[list[tuple[Path, Path]]] = []  # temporary names and their places, of every `together` that is open
-_written: list[Path] = []
+_written: dict[Path, None] = {}  # each once, in the order of their first writing
 
 
 @contextmanager
@@ -53,8 +53,7 @@ def placing(folder: Path, whole: Path) -> Iterator[Path]:
         yield temporary
         with RENAMING, suppress(FileExistsError):
             _take_place(temporary, folder)
-            if whole not in _written:
-                _written.append(whole)
+            _written[whole] = None
     finally:
         _discard(temporary)
 
@@ -65,6 +64,13 @@ def take_away(folder: Path) -> None:
     with suppress(FileNotFoundError):
         os.rename(folder, temporary)
     _discard(temporary)
+
+
+def withdraw(path: Path) -> None:
+    """Remove a file that was written to be removed again: it does not count as written any more."""
+    with RENAMING:
+        path.unlink(missing_ok=True)
+        _written.pop(path, None)
 
 
 @contextmanager
@@ -115,7 +121,7 @@ def _rename(pairs: list[tuple[Path, Path]]) -> None:
     with RENAMING:
         for temporary, path in pairs:
             os.replace(temporary, path)
-            _written.append(path)
+            _written[path] = None
 
 
 def _take_place(temporary: Path, folder: Path) -> None:

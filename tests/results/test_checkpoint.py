@@ -9,8 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from typer.testing import CliRunner
 
 import dimfree as df
+from dimfree.cli.commands import app
+from dimfree.errors import OutputError
+from dimfree.files import discard_temporaries
 from dimfree.results import checkpoint
 
 ROLLING = df.Problem(
@@ -97,6 +101,38 @@ def test_a_comparison_goes_on_with_what_was_finished(tmp_path):
     assert told == [("multi-pass", 1.0), ("static", 1.0)]
     for name in whole.names:
         assert again.accounts[name].equals(whole.accounts[name])
+
+
+def test_a_comparison_whose_results_cannot_be_written_keeps_its_checkpoints(tmp_path, monkeypatch):
+    options = ("--set", "data.kind=two-clusters", "--set", "dimension=40", "--set", "run.until=1.0", "--replicas", "2")
+    options += ("--set", "training.loss=square", "--only", "multi-pass", "--out", str(tmp_path))
+    with monkeypatch.context() as full:
+        full.setattr(df.Comparison, "save", no_room)
+        failed = CliRunner().invoke(app, ["compare", *options])
+    assert (failed.exit_code, failed.stderr) == (1, "dimfree: no room.\n")
+    assert len(list((tmp_path / "checkpoints").iterdir())) == 1
+    assert CliRunner().invoke(app, ["compare", *options]).exit_code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["comparison.nc", "comparison.png"]
+
+
+def no_room(*_):
+    raise OutputError("no room.")
+
+
+def test_runs_that_diverge_leave_no_checkpoint(tmp_path):
+    wild = ROLLING.replace(**{"training.learning_rate": 60.0, "network.activation": "linear", "run.until": 3000.0})
+    with pytest.raises(df.DivergenceError):
+        df.simulate(wild, checkpoint=tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_checkpoint_counts_as_written_once_and_not_after_its_removal(tmp_path):
+    with pytest.raises(Killed):
+        df.simulate(CLUSTERS, checkpoint=tmp_path, watch=until(1.0))
+    (file,) = tmp_path.iterdir()
+    assert discard_temporaries().count(file) == 1
+    df.simulate(CLUSTERS, checkpoint=tmp_path)
+    assert file not in discard_temporaries()
 
 
 @pytest.mark.slow

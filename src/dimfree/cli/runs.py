@@ -38,15 +38,15 @@ def compare(
     everywhere, each = _replicas(replicas or [])
     problem = Given(file, change, seed, allow_code, everywhere).problem()
     prepare(out)
-    from dimfree.comparison.compare import compare as run
+    from dimfree.comparison.compare import compared
+    from dimfree.results.checkpoint import checkpoints_in
 
-    with progress(quiet or as_json) as watch:
-        comparison = run(
-            problem, only=only, budget=budget, replicas=each or None, checkpoint=out / "checkpoints", watch=watch
-        )
-    with together():
-        results, figure = comparison.save(out / "comparison.nc"), out / "comparison.png"
-        comparison.plot(figure)
+    with checkpoints_in(out / "checkpoints") as kept:
+        with progress(quiet or as_json) as watch:
+            comparison = compared(problem, each, only, budget, watch, kept)
+        with together():
+            results, figure = comparison.save(out / "comparison.nc"), out / "comparison.png"
+            comparison.plot(figure)
     if as_json:
         typer.echo(json.dumps(comparison.to_dict() | {"results": str(results), "figure": str(figure)}, indent=2))
     else:

@@ -42,9 +42,22 @@ def compare(
         comparison = df.compare(df.Problem(dimension=200), until=5.0, replicas=4)
         print(comparison.summary())
     """
-    each = dict(replicas) if isinstance(replicas, Mapping) else {}
     everywhere = None if isinstance(replicas, Mapping) else replicas
-    problem = settled(problem, {"run.until": until, "run.replicas": everywhere, "run.seed": seed})
+    each = dict(replicas) if isinstance(replicas, Mapping) else {}
+    asked = settled(problem, {"run.until": until, "run.replicas": everywhere, "run.seed": seed})
+    with bars(progress) as shown, checkpoints_in(checkpoint) as kept:
+        return compared(asked, each, only, budget, shown if progress else watch, kept)
+
+
+def compared(
+    problem: Problem,
+    each: Mapping[str, int],
+    only: Iterable[str | AnyDescription] | None,
+    budget: float | None,
+    watch: Watcher,
+    kept: Checkpoints | None,
+) -> Comparison:
+    """What `compare` returns, with checkpoints that stay until the caller has done with it what it wants to do."""
     wanted = named(problem, only, "only")
     for title in each:
         if title not in {one.title for one in wanted}:
@@ -52,8 +65,7 @@ def compare(
                 f"replicas got {title!r}, which does not run; {suggest(title, (one.title for one in wanted))}"
             )
     planned = plan(problem, wanted, _limit(budget))
-    with bars(progress) as shown, checkpoints_in(checkpoint) as kept:
-        results, failed = _recorded(problem, planned.chosen, each, shown if progress else watch, kept)
+    results, failed = _recorded(problem, planned.chosen, each, watch, kept)
     left_out = (*planned.left_out, *failed)
     if not results:
         raise _nothing_ran(left_out, planned.chosen)

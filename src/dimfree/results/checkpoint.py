@@ -17,7 +17,8 @@ import numpy as np
 from jaxtyping import Array
 
 from dimfree.description import AnyDescription, Piece, Reached, Values
-from dimfree.files import replacing, writable
+from dimfree.errors import DivergenceError
+from dimfree.files import replacing, withdraw, writable
 from dimfree.problem import Problem
 from dimfree.results.dataset import identity
 
@@ -42,16 +43,27 @@ class Checkpoints:
     def clear(self) -> None:
         """Once the results are written."""
         for path in self._used:
-            path.unlink(missing_ok=True)
+            withdraw(path)
         if self.folder.is_dir() and not any(self.folder.iterdir()):
             self.folder.rmdir()
 
 
 @contextmanager
 def checkpoints_in(folder: str | Path | None) -> Iterator[Checkpoints | None]:
-    """The checkpoints in a folder, if one is given, which are removed when the block succeeds."""
+    """The checkpoints in a folder, if one is given, which are removed when the block succeeds, or when training diverges.
+
+    Divergence is an answer: a run that went on from there would give it again.
+    """
     kept = None if folder is None else Checkpoints(folder)
-    yield kept
+    try:
+        yield kept
+    except DivergenceError:
+        _clear(kept)
+        raise
+    _clear(kept)
+
+
+def _clear(kept: Checkpoints | None) -> None:
     if kept:
         kept.clear()
 
