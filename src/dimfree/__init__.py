@@ -103,7 +103,7 @@ if TYPE_CHECKING:
     from dimfree.questions.spectral.answer import spectral
     from dimfree.questions.temperature.answer import temperature
     from dimfree.registry import descriptions, settings
-    from dimfree.results.landmarks import Plateau, crossing_times, plateau
+    from dimfree.results.landmarks import crossing_times, plateau
     from dimfree.results.record import record
     from dimfree.setting import Setting, Variable
     from dimfree.sweeps.figure import plot_sweep
@@ -255,7 +255,6 @@ _HOMES = {
         "settings",
     ),
     "dimfree.results.landmarks": (
-        "Plateau",
         "crossing_times",
         "plateau",
     ),

@@ -47,6 +47,28 @@ def test_a_crossing_is_a_time_per_replica_and_its_slope_is_known():
     assert np.isnan(when.sel(description="other").values[-1]).all()
 
 
+def test_a_plateau_is_a_length_per_replica_and_its_slope_is_known():
+    """Standing still for 4 times the rate of decay, as long as that takes."""
+    data = made_up(WIDTHS)
+    longer = data["network.width"] ** 0.5
+    data["risk"] = np.exp(-np.maximum(data["time"] * 4 / longer - 2, 0)).expand_dims(
+        description=data["description"], replica=4
+    )
+    length, what = measured(data, "risk", "plateau")
+    assert what == "how long risk stays on its plateau"
+    assert length.dims == ("description", "replica", "network.width")
+    assert length.values[0, 0] == pytest.approx((2 + np.log(1.25)) / 4 * longer, rel=0.03)
+    axes = df.plot_sweep(data, kind="slopes", measure="plateau").axes[0]
+    assert axes.get_legend().get_texts()[0].get_text().startswith("slope 0.5")
+    assert axes.get_ylabel() == "how long risk stays on its plateau"
+
+
+def test_a_measure_that_no_point_has_is_one_sentence():
+    for kind, axes in (("slopes", WIDTHS), ("map", PLANE)):
+        with pytest.raises(df.ProblemError, match=r"no point of the sweep has a number for 'how long risk .* plateau'"):
+            df.plot_sweep(made_up(axes), kind=kind, measure="plateau")
+
+
 def test_a_distance_is_the_worst_over_the_run():
     apart, _ = measured(made_up(WIDTHS), "risk", {"distance": "one"})
     assert apart["description"].values.tolist() == ["other"]

@@ -151,11 +151,12 @@ def _between(time: Vector, percent: Table, first: int, last: int) -> Stretch:
 
 def _escape(account: xr.Dataset, reference: xr.Dataset, allowed: float) -> Off | None:
     """Whether the plateau of the reference is left too early or too late."""
-    found = plateau(reference)
-    if found is None:
+    found = plateau(reference["risk"].mean("replica"))
+    height = float(found["height"])
+    if np.isnan(height):
         return None
-    late = [data.sel(time=slice(found.begin, None)) for data in (account, reference)]
-    one, other = (crossing_times(data, found.height / 2) for data in late)
+    late = [data.sel(time=slice(float(found["begin"]), None)) for data in (account, reference)]
+    one, other = (crossing_times(data, height / 2).values for data in late)
     if np.isnan(one).any() or np.isnan(other).any():  # some never leave: the risk itself tells
         return None
     shift = one.mean() - other.mean()

@@ -1,18 +1,134 @@
-"""Landmarks of a curve: when it falls below a level, where its plateau is and when it leaves it."""
+"""Landmarks of curves: when they fall to a level, where they stand still and when they leave that height.
 
-from typing import NamedTuple
+Every curve of a result has its own: whatever dimensions there are beside the time (replicas, axes of a sweep, units) remain.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import xarray as xr
 
+from dimfree.errors import ProblemError, suggest
+
+CLOCKS = ("time", "step")
 _FLAT = 1.25  # a plateau changes by less than this factor
 _LEFT = 0.5  # and has been left when this share of its height remains
 _FIRST_SHARE = 1e-3  # of the run; below it there is no telling a plateau from a start
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
-Table = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+_Found = TypeVar("_Found", xr.DataArray, xr.Dataset)
 
 
-class Plateau(NamedTuple):
+@runtime_checkable
+class Accounts(Protocol):
+    """Several results with their titles, such as a comparison."""
+
+    @property
+    def accounts(self) -> Mapping[str, xr.Dataset]:
+        """Every result by its title."""
+
+
+Curves = xr.DataArray | xr.Dataset | Accounts
+
+
+def crossing_times(data: Curves, level: float, observable: str = "risk") -> xr.DataArray:
+    """When every curve first falls to `level`, between saved times by interpolation; nan where it never does.
+
+    Arguments: `data`, a result, a sweep, one observable of either, or a comparison, whose accounts then lie along the dimension
+    `description`; `level`; `observable`, which one of the result is meant.
+
+        df.crossing_times(df.simulate(problem), 0.01).mean("replica")
+    """
+    return _of_all(data, observable, lambda curves: _crossing_times(curves, level))
+
+
+def plateau(data: Curves, observable: str = "risk") -> xr.Dataset:
+    """The longest stretch on which every curve stands still before it falls by half; nan where there is none.
+
+    `begin`, `end` and `length` of the stretch, its `height`, and `escape`, when half of the height is left; ends of the stretch
+    that lie between saved times are interpolated. The fall must be shorter than the stretch: an exponential decay has no
+    plateau. The arguments are those of `crossing_times`; take the mean over replicas first for the plateau of the mean.
+
+        df.plateau(df.simulate(problem))["length"].mean("replica")
+    """
+    return _of_all(data, observable, _plateaus)
+
+
+def clock(values: xr.DataArray) -> str | None:
+    """The dimension that an observable is followed along; None without one."""
+    return next((dim for dim in CLOCKS if dim in values.dims), None)
+
+
+def _of_all(data: Curves, observable: str, find: Callable[[xr.DataArray], _Found]) -> _Found:
+    """What is found for one observable: of one result, or of several side by side."""
+    if isinstance(data, xr.DataArray):
+        return find(data)
+    if isinstance(data, xr.Dataset):
+        return find(_chosen(data, observable))
+    having = {title: one for title, one in data.accounts.items() if observable in one}
+    if not having:
+        known = dict.fromkeys(str(name) for one in data.accounts.values() for name in one.data_vars)
+        raise ProblemError(f"no account has an observable {observable!r}; {suggest(observable, known)}")
+    found = [_numbered(find(one[observable])) for one in having.values()]
+    return xr.concat(found, xr.Variable("description", list(having)), join="outer")
+
+
+def _numbered(found: _Found) -> _Found:
+    """With plain numbers along every dimension, so that results of different sizes lie side by side."""
+    return found.drop_vars(found.coords).assign_coords({dim: np.arange(size) for dim, size in found.sizes.items()})
+
+
+def _chosen(data: xr.Dataset, observable: str) -> xr.DataArray:
+    if observable not in data:
+        raise ProblemError(
+            f"the result has no observable {observable!r}; {suggest(observable, map(str, data.data_vars))}"
+        )
+    return data[observable]
+
+
+def _along(curves: xr.DataArray) -> str:
+    found = clock(curves)
+    if found is None:
+        raise ProblemError(
+            f"{curves.name or 'the observable'} has the dimensions {', '.join(map(str, curves.dims)) or 'of a single number'}; "
+            "a curve needs a dimension 'time' or 'step': give the result of a run."
+        )
+    return found
+
+
+def _crossing_times(curves: xr.DataArray, level: float) -> xr.DataArray:
+    along = _along(curves)
+    time = curves[along].values
+    found: xr.DataArray = xr.apply_ufunc(
+        lambda curve: _crossing(time, curve, level), curves, input_core_dims=[[along]], vectorize=True
+    )
+    told = {"long_name": f"{along} at which {curves.name or 'it'} falls to {level:g}"}
+    return found.rename("crossing").assign_attrs(told | _units(curves[along]))
+
+
+def _plateaus(curves: xr.DataArray) -> xr.Dataset:
+    along = _along(curves)
+    time = curves[along].values
+    found = xr.apply_ufunc(
+        lambda curve: tuple(_plateau(time, curve)),
+        curves,
+        input_core_dims=[[along]],
+        output_core_dims=[[] for _ in _Plateau._fields],
+        vectorize=True,
+    )
+    parts = dict(zip(_Plateau._fields, found, strict=True))
+    parts["length"] = parts["end"] - parts["begin"]
+    units = {name: _units(curves if name == "height" else curves[along]) for name in parts}
+    return xr.Dataset({name: values.assign_attrs(units[name]) for name, values in parts.items()})
+
+
+def _units(values: xr.DataArray) -> dict[str, str]:
+    return {"units": values.attrs["units"]} if "units" in values.attrs else {}
+
+
+class _Plateau(NamedTuple):
     """Where a curve stands still before it falls."""
 
     begin: float
@@ -20,54 +136,93 @@ class Plateau(NamedTuple):
     height: float
     escape: float  # when half of the height is left
 
-    @property
-    def length(self) -> float:
-        """How long it stands still."""
-        return self.end - self.begin
+
+_NONE = _Plateau(*(float("nan"),) * 4)
 
 
-def crossing_times(data: xr.Dataset, level: float, observable: str = "risk") -> Vector:
-    """When every replica first falls to `level`, between saved times by interpolation; nan where it never does.
+class _Stretch(NamedTuple):
+    """Saved times between which a curve stands still, and when it does so, with parts of the neighbouring intervals."""
 
-    df.crossing_times(df.simulate(problem), 0.01).mean()
+    first: int
+    last: int
+    begin: float
+    end: float
+
+
+def _plateau(time: Vector, curve: Vector) -> _Plateau:
+    """The plateau of one curve."""
+    longest_first = sorted(_still(time, curve), key=lambda one: one.begin - one.end)
+    for one in longest_first:
+        length = one.end - one.begin
+        if not length > _FIRST_SHARE * time[-1]:
+            break
+        height = float(np.mean(curve[one.first : one.last + 1]))
+        escape = _crossing(time[one.first :], curve[one.first :], _LEFT * height)
+        if escape - one.end < length:
+            return _Plateau(one.begin, one.end, height, escape)
+    return _NONE
+
+
+def _still(time: Vector, curve: Vector) -> Iterable[_Stretch]:
+    """The longest stretch that begins, and the longest that ends, at each of the saved times."""
+    n = len(time) - 1
+    backward = (
+        _Stretch(n - one.last, n - one.first, -one.end, -one.begin) for one in _forward(-time[::-1], curve[::-1])
+    )
+    return chain(_forward(time, curve), backward)
+
+
+def _forward(time: Vector, curve: Vector) -> Iterable[_Stretch]:
+    """From every saved time on, until the curve leaves a range of the factor that a plateau may change by.
+
+    Later stretches end later: `lows` and `highs` are the places that can still become the extremes, so that all costs one pass.
     """
-    values, time = data[observable].values, data["time"].values
-    return np.array([crossing(time, curve, level) for curve in values.reshape(len(time), -1).T])
+    lows: deque[int] = deque()
+    highs: deque[int] = deque()
+    after, values = 0, curve.tolist()
+    for first, value in enumerate(values):
+        if not value > 0:
+            continue
+        if after <= first:
+            lows, highs, after = deque([first]), deque([first]), first + 1
+        while after < len(values) and _fits(values[after], values[lows[0]], values[highs[0]]):
+            _push(lows, after, values, 1)
+            _push(highs, after, values, -1)
+            after += 1
+        end = float(time[after - 1])
+        if after < len(values) and np.isfinite(values[after]):
+            border = values[highs[0]] / _FLAT if values[after] < values[after - 1] else values[lows[0]] * _FLAT
+            end = _between(time[after - 1 : after + 1], curve[after - 1 : after + 1], border)
+        yield _Stretch(first, after - 1, float(time[first]), end)
+        for places in (lows, highs):
+            if places[0] == first:
+                places.popleft()
 
 
-def plateau(data: xr.Dataset, observable: str = "risk") -> Plateau | None:
-    """The longest stretch on which the mean over replicas stands still before it falls by half; None without one.
-
-    The fall must be shorter than the stretch: an exponential decay has no plateau.
-    """
-    values, time = data[observable].values, data["time"].values
-    mean = values.reshape(len(time), -1).mean(axis=1)
-    candidates = [found for first in range(len(time)) if (found := _from(time, mean, first))]
-    return max(candidates, key=lambda one: one.length, default=None)
+def _fits(value: float, low: float, high: float) -> bool:
+    """Whether a range remains narrow enough with one more value; with nan it does not."""
+    return max(value, high) <= _FLAT * min(value, low)
 
 
-def _from(time: Vector, mean: Table, first: int) -> Plateau | None:
-    """The plateau that begins at one of the saved times, if there is one."""
-    if not mean[first] > 0:
-        return None
-    low, high = np.minimum.accumulate(mean[first:]), np.maximum.accumulate(mean[first:])
-    last = first + int(np.sum(high <= _FLAT * low)) - 1
-    height = float(np.mean(mean[first : last + 1]))
-    escape = crossing(time[first:], mean[first:], _LEFT * height)
-    begin, end = float(time[first]), float(time[last])
-    still = end - begin > _FIRST_SHARE * time[-1]
-    return Plateau(begin, end, height, escape) if still and escape - end < end - begin else None
+def _push(places: deque[int], place: int, values: list[float], sign: int) -> None:
+    """Add a place to those that can still become the smallest (sign 1) or the largest (sign -1) of what follows."""
+    while places and sign * values[places[-1]] >= sign * values[place]:
+        places.pop()
+    places.append(place)
 
 
-def crossing(time: Vector, curve: Table, level: float) -> float:
-    """When one curve first falls to a level, between saved times by interpolation; nan where it never does."""
+def _crossing(time: Vector, curve: Vector, level: float) -> float:
+    """When one curve first falls to a level; nan where it never does."""
     below = np.flatnonzero(curve <= level)
     if not below.size:
         return float("nan")
     at = int(below[0])
-    if at == 0:
-        return float(time[0])
-    before, after = float(curve[at - 1]), float(curve[at])
-    if after > 0 and level > 0:  # risks fall exponentially rather than linearly
+    return float(time[0]) if at == 0 else _between(time[at - 1 : at + 1], curve[at - 1 : at + 1], level)
+
+
+def _between(time: Vector, curve: Vector, level: float) -> float:
+    """When a curve passes a level between two saved times."""
+    before, after = float(curve[0]), float(curve[1])
+    if before > 0 and after > 0 and level > 0:  # risks fall exponentially rather than linearly
         before, after, level = np.log([before, after, level])
-    return float(time[at - 1] + (time[at] - time[at - 1]) * (before - level) / (before - after))
+    return float(time[0] + (time[1] - time[0]) * (before - level) / (before - after))

@@ -10,8 +10,9 @@ import xarray as xr
 
 from dimfree.drawing import drawing
 from dimfree.errors import ProblemError, suggest
+from dimfree.results.landmarks import clock
 from dimfree.results.slopes import Fit, fit, slope
-from dimfree.sweeps.measures import clock, grid, mean_and_error, measured, observable, settings
+from dimfree.sweeps.measures import grid, mean_and_error, measured, observable, settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +29,7 @@ def plot_sweep(data: xr.Dataset, path: str | Path | None = None, **figure: Any) 
     """Draw a sweep as its file says, or as `figure` says instead.
 
     Arguments: `kind`, "map", "curves" or "slopes" (left out, curves of one axis and maps of several); `observable` (left out,
-    the risk); `measure`, "end", {"crossing": level} or {"distance": title}; `x` and `y`, axes.
+    the risk); `measure`, "end", "plateau", {"crossing": level} or {"distance": title}; `x` and `y`, axes.
 
         df.plot_sweep(df.open_sweep("sweep.zarr"), "sweep.png", kind="curves")
     """
@@ -56,11 +57,11 @@ def _draw_maps(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x: s
         raise ProblemError("a map needs two axes, and the sweep has one; draw curves or slopes.")
     values, what = measured(data, told["observable"], told["measure"])
     mean = mean_and_error(values)[0]
-    titles = [str(title) for title in mean["description"].values if np.isfinite(mean.sel(description=title)).any()]
-    figure.set_size_inches(1.4 + 3.9 * max(1, len(titles)), 4.4)
-    panels = np.atleast_1d(figure.subplots(1, max(1, len(titles)), sharey=True))
+    titles = _with_numbers(data, mean, what)
+    figure.set_size_inches(1.4 + 3.9 * len(titles), 4.4)
+    panels = np.atleast_1d(figure.subplots(1, len(titles), sharey=True))
     norm = _scaled(mean.values)
-    for axes, title in zip(panels, titles, strict=False):
+    for axes, title in zip(panels, titles, strict=True):
         shown = mean.sel(description=title).transpose(y, x).values
         axes.set_facecolor("#eeeeee")
         axes.patch.set(hatch="////", edgecolor="#bbbbbb")
@@ -71,8 +72,6 @@ def _draw_maps(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x: s
         _label_axis(axes.yaxis, data[y], up, logs_y)
         axes.set_title(title)
         _draw_lines(axes, told["lines"])
-    if not titles:
-        raise ProblemError("no point of the sweep has numbers yet; let it run on.")
     figure.colorbar(mesh, ax=list(panels), label=what, pad=0.02)
     for axes in panels[1:]:
         axes.set_ylabel("")
@@ -105,15 +104,15 @@ def _draw_curves(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x:
 def _draw_slopes(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x: str, y: str | None) -> None:
     """A panel for every account: a number against one axis for every value of the other, and the power law fitted to it."""
     values, what = measured(data, told["observable"], told["measure"])
-    titles = [str(title) for title in values["description"].values if np.isfinite(values.sel(description=title)).any()]
-    figure.set_size_inches(1.0 + 4.6 * max(1, len(titles)), 4.2)
-    panels = np.atleast_1d(figure.subplots(1, max(1, len(titles)), sharey=True))
+    titles = _with_numbers(data, values, what)
+    figure.set_size_inches(1.0 + 4.6 * len(titles), 4.2)
+    panels = np.atleast_1d(figure.subplots(1, len(titles), sharey=True))
     from matplotlib.ticker import LogLocator
 
     across = np.asarray(data[x].values, dtype=float)
     families = [None] if y is None else list(range(data.sizes[y]))
     colours = ["#d95f02"] if y is None else _colours(data.sizes[y])
-    for axes, title in zip(panels, titles, strict=False):
+    for axes, title in zip(panels, titles, strict=True):
         for number, (place, colour) in enumerate(zip(families, colours, strict=True)):
             one = values.sel(description=title) if place is None else values.sel(description=title).isel({y: place})
             name = "" if y is None or place is None else f"{y} = {_text(data[y].values[place])}"
@@ -128,6 +127,16 @@ def _draw_slopes(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x:
         axes.legend(frameon=False)
     panels[0].set_ylabel(what)
     _finish(figure, data, told, panels[0])
+
+
+def _with_numbers(data: xr.Dataset, values: xr.DataArray, what: str) -> list[str]:
+    """The accounts that have a number at some point; an error without any."""
+    found = [str(one) for one in values["description"].values if np.isfinite(values.sel(description=one)).any()]
+    if found:
+        return found
+    if (data["failure"] != "").all():
+        raise ProblemError("no point of the sweep has numbers yet; let it run on.")
+    raise ProblemError(f"no point of the sweep has a number for {what!r}; run longer, or choose another measure.")
 
 
 def _draw_power_law(axes: "Axes", x: Vector, values: Vector, name: str, colour: Any, marker: str) -> None:

@@ -7,9 +7,7 @@ import numpy as np
 import xarray as xr
 
 from dimfree.errors import ProblemError, suggest
-from dimfree.results.landmarks import crossing
-
-_CLOCKS = ("time", "step")
+from dimfree.results.landmarks import CLOCKS, clock, crossing_times, plateau
 
 
 def observable(data: xr.Dataset, name: str) -> xr.DataArray:
@@ -18,9 +16,9 @@ def observable(data: xr.Dataset, name: str) -> xr.DataArray:
         known = [str(one) for one in data.data_vars if one != "failure"]
         raise ProblemError(f"the sweep has no observable {name!r}; {suggest(name, known)}")
     found = data[name]
-    others = [dim for dim in found.dims if dim not in (*grid(data), *_CLOCKS, "replica")]
+    others = [dim for dim in found.dims if dim not in (*grid(data), *CLOCKS, "replica")]
     if others or found.dtype.kind not in "fi":
-        whole = [str(one) for one in data.data_vars if not {*data[one].dims} - {*grid(data), *_CLOCKS, "replica"}]
+        whole = [str(one) for one in data.data_vars if not {*data[one].dims} - {*grid(data), *CLOCKS, "replica"}]
         raise ProblemError(
             f"{name!r} is not one number a point but has {', '.join(map(str, others)) or 'words'}; "
             f"choose from: {', '.join(one for one in whole if one != 'failure')}."
@@ -33,16 +31,11 @@ def grid(data: xr.Dataset) -> tuple[str, ...]:
     return tuple(str(dim) for dim in data["failure"].dims)
 
 
-def clock(values: xr.DataArray) -> str | None:
-    """What an observable is followed along."""
-    return next((dim for dim in _CLOCKS if dim in values.dims), None)
-
-
 def measured(data: xr.Dataset, name: str, measure: Any) -> tuple[xr.DataArray, str]:
     """A number for every point and replica, and what it is.
 
-    At the end of the run unless `measure` says {"crossing": level}, when it first falls to a level, or {"distance": title},
-    how far it is from the mean of another account, at worst over the run.
+    At the end of the run unless `measure` says {"crossing": level}, when it first falls to a level, "plateau", how long it stands
+    still before it falls, or {"distance": title}, how far it is from the mean of another account, at worst over the run.
     """
     values = observable(data, name)
     along = clock(values)
@@ -50,20 +43,16 @@ def measured(data: xr.Dataset, name: str, measure: Any) -> tuple[xr.DataArray, s
         case None | "end":
             return (values.isel({along: -1}), f"{name} at the end") if along else (values, name)
         case {"crossing": int() | float() as level} if along:
-            when = xr.apply_ufunc(
-                lambda curve: crossing(values[along].values, curve, level) if np.isfinite(curve).all() else np.nan,
-                values,
-                input_core_dims=[[along]],
-                vectorize=True,
-            )
-            return when, f"{along} at which {name} falls to {level:g}"
+            return crossing_times(values, level), f"{along} at which {name} falls to {level:g}"
+        case "plateau" if along:
+            return plateau(values)["length"], f"how long {name} stays on its plateau"
         case {"distance": str(title)}:
             apart = abs(values - _account(values, title).mean("replica"))
             others = apart.sel(description=[one for one in values["description"].values if one != title])
             return others.max(along) if along else others, f"largest distance of {name} from {title}"
         case _:
             raise ProblemError(
-                f"the measure {measure!r} is not known; give 'end', {{crossing = level}} or {{distance = title}}."
+                f"the measure {measure!r} is not known; give 'end', 'plateau', {{crossing = level}} or {{distance = title}}."
             )
 
 
