@@ -139,7 +139,7 @@ def test_divergence_is_reported_with_the_time_and_a_suggestion():
 
 def test_the_ode_refuses_where_no_limit_exists():
     p = df.Problem(dimension=100, network=df.TwoLayer(width=2), training=df.OnePass(learning_rate=25.0))
-    assert "lower the learning rate below 20" in str(why_not(df.HighDimensional(), p))
+    assert "lower training.learning_rate below 20, or raise training.batch." in str(why_not(df.HighDimensional(), p))
 
 
 LIMITS = (df.HighDimensional(), df.GradientFlow(), df.MeanField(), df.Dimensionless(), df.Diffusion())

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.text import Text
 
 from dimfree.errors import ProblemError
 from dimfree.onepass.sections import OnePass, TwoLayer
@@ -56,6 +57,26 @@ def test_the_point_is_where_it_is_said_to_be(tmp_path, monkeypatch):
     (star,) = [line for line in axes.lines if line.get_marker() == "*"]
     assert star.get_xydata()[0] == pytest.approx([1 / 3, -2 / 3])
     assert "bad learning" in axes.texts[0].get_text()
+
+
+@pytest.mark.parametrize("batch", [1, 30, 3000])
+def test_words_instead_of_letters_and_borders_of_the_batch(batch):
+    """A rate just below the largest that has a limit lies just above the border of the region without one."""
+    d = 1000
+    largest = 4 * min((d * batch) ** 0.5, d)
+    point = Problem(
+        dimension=d, network=TwoLayer(width=4), training=OnePass(learning_rate=0.999 * largest, batch=batch)
+    )
+    figure = regime(point).plot()
+    (axes,) = figure.axes
+    (star,) = [line for line in axes.lines if line.get_marker() == "*"]
+    (dashed,) = [line for line in axes.lines if line.get_linestyle() == "--"]
+    assert sum(star.get_xydata()[0]) == pytest.approx(sum(dashed.get_xydata()[0]), abs=1e-3)
+    assert sum(star.get_xydata()[0]) > sum(dashed.get_xydata()[0])
+    written = " ".join(text.get_text() for text in figure.findobj(Text))
+    assert "width = dimension" in written
+    assert not set(written) & set("αβγδκΨψΔ\\")
+    assert ("batch" in written) == (batch > 1)
 
 
 def test_one_dimension_has_no_exponents():

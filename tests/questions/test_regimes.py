@@ -51,18 +51,48 @@ def test_the_ode_refuses_exactly_where_there_is_none():
         assert (why_not(df.HighDimensional(), problem) is not None) == (classify(400, 4, rate).label == "no_ode")
 
 
+@pytest.mark.parametrize(("batch", "largest"), [(1, 400), (100, 4000), (20_000, 40_000), (10**6, 40_000)])
+def test_how_large_a_rate_may_be_depends_on_the_batch(batch, largest):
+    """A step adds (rate/width)²/(d batch) to the norms by its noise and rate/(width d) by its mean; d = 10⁴, width 4."""
+    for rate, exists in ((0.99 * largest, True), (1.01 * largest, False)):
+        training = df.OnePass(learning_rate=rate, batch=batch)
+        problem = df.Problem(dimension=10**4, network=df.TwoLayer(width=4), training=training, run={"until": 10.0})
+        refusal = why_not(df.HighDimensional(), problem)
+        assert (refusal is None) == exists
+        assert (regime(problem).regime.label != "no_ode") == exists
+        assert exists or f"lower training.learning_rate below {largest:.3g}" in refusal
+
+
+@pytest.mark.slow
+def test_with_a_large_batch_the_ode_meets_sgd_far_above_the_bound_of_single_samples():
+    """Rate 800 for 8 units at d = 10⁴, where single samples have no limit from 800 on, and 100 of them have."""
+    problem = df.Problem(
+        dimension=10**4,
+        data=df.Teacher(units=4, noise=1e-3),
+        network=df.TwoLayer(width=8),
+        training=df.OnePass(learning_rate=800.0, batch=100),
+        run=df.Run(until=20.0, replicas=16, points=12),
+    )
+    tree = df.compare(problem, only=("chain", "ode")).tree
+    chain, ode = (tree[name].to_dataset()["risk"].mean("replica").values for name in ("chain", "ode"))
+    np.testing.assert_allclose(ode, chain, rtol=0.02)
+    assert chain[-1] < chain[0] / 10
+
+
 def test_words_carry_the_numbers():
     text = regime(df.Problem(dimension=500, training=df.OnePass(learning_rate=1.0, batch=5))).summary()
-    assert "regime is gradient flow" in text
+    assert "At dimension 500, width 4, learning rate 1 and batch 5 the regime is gradient flow" in text
     assert "learning_rate/(width * batch) = 0.05, is small but visible" in text
     assert "10,000 samples in 2,000 steps" in text
     assert (
         "Doubling the width halves the weight of the noise and doubles the samples per unit of time; the regime stays"
         in text
     )
-    assert "halves the samples per unit of time; the regime becomes the high-dimensional limit" in text
-    assert "sqrt(learning_rate/(width * dimension)) = 0.022" in text
+    assert "halves the samples per unit of time; the regime stays the same" in text
+    assert "sqrt(learning_rate/(width * dimension * batch)) = 0.01" in text
     assert "scaling" not in text
+    single = regime(df.Problem(dimension=500, training=df.OnePass(learning_rate=1.0))).summary()
+    assert "halves the samples per unit of time; the regime becomes the high-dimensional limit" in single
 
 
 def test_words_at_the_edges():

@@ -141,13 +141,18 @@ class HighDimensional(OverlapEquations):
     variance_on: ClassVar[bool] = True
 
     def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
-        """The limit needs the noise of one step to vanish (docs/theory/committee.md, section 4)."""
-        gamma, p, d = float(model.effective_rate), model.width, problem.dimension
-        if (gamma / p) ** 2 < d:
+        """The limit needs one step to be small, its noise and its mean (docs/theory/committee.md, section 4)."""
+        rate, p, d, batch = float(model.effective_rate), model.width, problem.dimension, model.batch
+        # a step adds (rate/p)²/(d batch) to the norms by its noise, and rate/(p d) by its mean
+        largest = p * min((d * batch) ** 0.5, float(d))
+        if rate < largest:
             return super().refuses(problem, model)
+        bound = "sqrt(dimension * batch)" if batch < d else "dimension"
+        more = ", or raise training.batch" if batch < d else ""
         return (
-            f"one step is as large as the network: (learning_rate/width)² = {(gamma / p) ** 2:.3g} is not below the dimension "
-            f"{d}, so no deterministic limit exists; lower the learning rate below {p * d**0.5:.3g}."
+            f"one step is as large as the network: learning_rate/width = {float(model.gamma) / p:.3g} is not below "
+            f"{'(1 - momentum) * ' if rate > float(model.gamma) else ''}{bound}, so no deterministic limit exists; lower "
+            f"training.learning_rate below {largest * float(model.gamma) / rate:.3g}{more}."
         )
 
     def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:

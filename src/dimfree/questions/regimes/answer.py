@@ -45,11 +45,16 @@ class NearLimit(Answer[OnePassProblem]):
         """The regime and what follows from it, in a few sentences."""
         problem, regime = self.problem, self.regime
         d, p, gamma = problem.dimension, problem.network.width, problem.training.learning_rate
+        batch = problem.training.batch
+        numbers = (
+            f"width {p}, learning rate {gamma:g} and batch {batch}"
+            if batch > 1
+            else f"width {p} and learning rate {gamma:g}"
+        )
         sentences = [
-            f"At dimension {d}, width {p} and learning rate {gamma:g} the regime is {_NAMES[regime.label]}: "
-            f"{_MEANINGS[regime.label]}.",
-            _noise_sentence(problem, regime),
-            f"One unit of time takes {_count(problem.training.batch / regime.dt)} samples in {_count(1 / regime.dt)} steps.",
+            f"At dimension {d}, {numbers} the regime is {_NAMES[regime.label]}: {_MEANINGS[regime.label]}.",
+            _noise_sentence(regime),
+            f"One unit of time takes {_count(batch / regime.dt)} samples in {_count(1 / regime.dt)} steps.",
             _doubling_sentence("width", "halves", "doubles", self.wider, regime),
             _doubling_sentence("learning rate", "doubles", "halves", self.faster, regime),
             *_scatter_sentences(regime),
@@ -79,17 +84,21 @@ def regime(problem: Problem | str | Path | None = None) -> NearLimit:
     """Say which limit a problem is near, and what a wider network or a larger step would change.
 
     `problem` is a Problem, or the path of a TOML file; left out, the embedded one. Exponents cannot be read off one problem:
-    its ratio learning_rate/width is compared with 1, within a factor of 2, and with the square root of the dimension.
+    learning_rate/(width * batch) is compared with 1, within a factor of 2, and learning_rate/width with the square root of
+    dimension * batch.
 
         print(df.regime(df.Problem(dimension=1000)).summary())
     """
     chosen = QUESTION.settled(problem)
     d, p, gamma = chosen.dimension, chosen.network.width, chosen.training.learning_rate
-    return NearLimit(chosen, classify(d, p, gamma), classify(d, 2 * p, gamma), classify(d, p, 2 * gamma))
+    here, wider, faster = (
+        classify(d, *pair, batch=chosen.training.batch) for pair in ((p, gamma), (2 * p, gamma), (p, 2 * gamma))
+    )
+    return NearLimit(chosen, here, wider, faster)
 
 
-def _noise_sentence(problem: OnePassProblem, regime: Regime) -> str:
-    weight = regime.variance_weight / problem.training.batch
+def _noise_sentence(regime: Regime) -> str:
+    weight = regime.variance_weight
     if weight < _NEGLIGIBLE:
         verdict = "negligible"
     elif weight < _VISIBLE:
@@ -111,7 +120,7 @@ def _scatter_sentences(regime: Regime) -> list[str]:
     if regime.label == "no_ode":
         return []
     return [
-        "Single runs scatter around the limit on the scale sqrt(learning_rate/(width * dimension)) = "
+        "Single runs scatter around the limit on the scale sqrt(learning_rate/(width * dimension * batch)) = "
         f"{regime.bound_prefactor:.2g}, which may grow exponentially in time."
     ]
 

@@ -9,29 +9,25 @@ from matplotlib.figure import Figure
 
 from dimfree.errors import ProblemError
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.questions.regimes.formulas import ORDER_ONE, Regime
+from dimfree.questions.regimes.formulas import ORDER_ONE, Regime, edge
 
 if TYPE_CHECKING:
     from dimfree.questions.regimes.answer import NearLimit
 
 _REGIONS = {
-    "gradient_flow": ("#c7e9c0", "perfect learning", r"$\dot M=\Psi^M,\ \dot Q=\Psi^{GF}$"),
-    "saad_solla": (
-        "#9ecae1",
-        "Saad–Solla, a plateau",
-        r"$\dot M=\Psi^M,\ \dot Q=\Psi^{GF}+\frac{\gamma}{p}\Psi^{Var}$",
-    ),
-    "noise_dominated": ("#fdd0a2", "bad learning", r"$dM/dt^\prime=0,\ dQ/dt^\prime=\Psi^{Var}$"),
-    "no_ode": ("#d9d9d9", "no deterministic limit", "no equations"),
+    "gradient_flow": ("#c7e9c0", "perfect learning", "only the gradient acts"),
+    "saad_solla": ("#9ecae1", "Saad–Solla, a plateau", "gradient and noise act together"),
+    "noise_dominated": ("#fdd0a2", "bad learning", "noise outruns the gradient"),
+    "no_ode": ("#d9d9d9", "no deterministic limit", "one step is as large as the network"),
 }
 
 
 def exponents(problem: OnePassProblem) -> tuple[float, float]:
-    """kappa and delta of width = d^kappa and learning rate = d^(-delta)."""
+    """kappa and delta of width = d^kappa and learning rate/batch = d^(-delta)."""
     d = problem.dimension
     if d < 2:
         raise ProblemError(f"dimension = {d} was given; exponents of the dimension need at least 2.")
-    return log(problem.network.width) / log(d), -log(problem.training.learning_rate) / log(d)
+    return log(problem.network.width) / log(d), -log(problem.training.learning_rate / problem.training.batch) / log(d)
 
 
 def draw_regimes(found: "NearLimit", figure: Figure) -> None:
@@ -43,42 +39,49 @@ def draw_regimes(found: "NearLimit", figure: Figure) -> None:
     axes.grid(False)
     right, low, high = max(1.0, kappa + 0.2), min(-1.2, delta - 0.2), max(1.0, delta + 0.2)
     axes.set(xlim=(0, right), ylim=(low, high))
-    _draw_regions(axes, log(ORDER_ONE) / log(problem.dimension))
+    batch = problem.training.batch
+    _draw_regions(axes, log(ORDER_ONE) / log(problem.dimension), edge(problem.dimension, batch))
     _draw_point(axes, problem, found.regime, kappa, delta)
-    axes.set(xlabel=r"$\kappa$: width $p=d^{\,\kappa}$", ylabel=r"$\delta$: learning rate $\gamma=d^{-\delta}$")
-    axes.set_title("Regimes of one-pass SGD: what survives as the dimension $d$ grows, $s=\\kappa+\\delta$")
+    rate = "learning rate / batch" if batch > 1 else "learning rate"
+    axes.set(xlabel="x, where width = dimension$^x$", ylabel=f"y, where {rate} = dimension$^{{-y}}$")
+    axes.set_title("Regimes of one-pass SGD as the dimension grows, by s = x + y")
 
 
-def _draw_regions(axes: Axes, band: float) -> None:
-    """Strips along s = kappa + delta; the line s = 0 is as wide as its name is meant at this dimension."""
+def _draw_regions(axes: Axes, band: float, lowest: float) -> None:
+    """Strips along s = x + y: s = 0 is as wide as its name is meant at this dimension; below `lowest` there is no limit."""
     ends, (low, high) = np.array(axes.get_xlim()), axes.get_ylim()
     borders = {
         "gradient_flow": (0 * ends + high, band - ends),
         "saad_solla": (band - ends, -band - ends),
-        "noise_dominated": (-band - ends, -0.5 - ends),
-        "no_ode": (-0.5 - ends, 0 * ends + low - ends[1]),
+        "noise_dominated": (-band - ends, lowest - ends),
+        "no_ode": (lowest - ends, 0 * ends + low - ends[1]),
     }
+    least = "-1/2" if lowest == -0.5 else f"{lowest:.2g}"
     names = {
-        "gradient_flow": "s > 0",
+        "gradient_flow": f"s > {max(lowest, 0):.2g}",
         "saad_solla": "s = 0 (band: within a factor 2)",
-        "noise_dominated": "-1/2 < s < 0",
-        "no_ode": "s ≤ -1/2",
+        "noise_dominated": f"{least} < s < 0",
+        "no_ode": f"s ≤ {least}",
     }
     handles = []
     for label, (top, bottom) in borders.items():
-        colour, name, equations = _REGIONS[label]
-        text = f"{names[label].replace('-', '−')}  {name}\n{equations}"
+        if label != "no_ode" and np.all(top <= lowest - ends):
+            continue  # hidden by steps that are too large
+        colour, name, meaning = _REGIONS[label]
+        text = f"{names[label].replace('-', '−')}  {name}\n{meaning}"
         handles.append(axes.fill_between(ends, bottom, np.maximum(top, bottom), color=colour, lw=0, label=text))
-    axes.plot(ends, -ends, color="#08519c", lw=1)
-    axes.plot(ends, -0.5 - ends, color="#636363", lw=1, ls="--")
+    if lowest < 0:
+        axes.plot(ends, -ends, color="#08519c", lw=1)
+    axes.plot(ends, lowest - ends, color="#636363", lw=1, ls="--")
     axes.figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, handleheight=1.6)
 
 
 def _draw_point(axes: Axes, problem: OnePassProblem, regime: Regime, kappa: float, delta: float) -> None:
     axes.plot(kappa, delta, "*", color="black", ms=13, zorder=5, clip_on=False)
     text = (
-        f"d = {problem.dimension:,}, width {problem.network.width:,}, rate {problem.training.learning_rate:g}\n"
-        f"s = {regime.s_eff:.2f}: {_REGIONS[regime.label][1]}"
+        f"d = {problem.dimension:,}, width {problem.network.width:,}, rate {problem.training.learning_rate:g}"
+        f"{f', batch {problem.training.batch:,}' if problem.training.batch > 1 else ''}\n"
+        f"s = {round(regime.s_eff, 2) + 0.0:.2f}: {_REGIONS[regime.label][1]}"
     )
     left = kappa < 0.5 * axes.get_xlim()[1]
     axes.annotate(

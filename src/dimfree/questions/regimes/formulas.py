@@ -1,4 +1,4 @@
-"""Which limit a dimension, width and learning rate are in (docs/theory/committee.md, section 4)."""
+"""Which limit a dimension, width, learning rate and batch are in (docs/theory/committee.md, section 4)."""
 
 from math import log, nan, sqrt
 from typing import NamedTuple
@@ -12,8 +12,8 @@ class Regime(NamedTuple):
     """The verdict, and the numbers it rests on."""
 
     label: str
-    s_eff: float  # gamma/p = (gamma_0/p_0) d^(-s_eff)
-    variance_weight: float  # gamma/p
+    s_eff: float  # gamma/(p batch) = (gamma_0/p_0) d^(-s_eff)
+    variance_weight: float  # gamma/(p batch)
     dt: float  # time of a step on the scale of the gradient
     dt_noise: float  # and on the scale of the noise
     dt_eff: float
@@ -27,11 +27,13 @@ def classify(
     reference_width: float = 1.0,
     reference_rate: float = 1.0,
     factor: float = ORDER_ONE,
+    *,
+    batch: float = 1,
 ) -> Regime:
-    """The regime of one triple, relative to a reference (width, rate) that counts as the high-dimensional limit.
+    """The regime of one problem, relative to a reference (width, rate) of single samples that is the high-dimensional limit.
 
-    Exponents cannot be read off one triple: what is compared is (rate/width) / (reference_rate/reference_width), which is of
-    order one when it lies between 1/factor and factor.
+    Exponents cannot be read off one problem: what is compared is (rate/width/batch) / (reference_rate/reference_width), which
+    is of order one when it lies between 1/factor and factor.
     """
     given = {
         "dimension": dimension,
@@ -39,23 +41,24 @@ def classify(
         "learning_rate": learning_rate,
         "reference_width": reference_width,
         "reference_rate": reference_rate,
+        "batch": batch,
     }
     for name, value in given.items():
         if not value > 0:
             raise ProblemError(f"{name} = {value:g} was given; it must be positive.")
     if not factor >= 1:
         raise ProblemError(f"factor = {factor:g} was given; it must be at least 1.")
-    weight = learning_rate / width
+    weight = learning_rate / (width * batch)
     relative = weight / (reference_rate / reference_width)
-    dt, dt_noise = weight / dimension, weight**2 / dimension
+    dt, dt_noise = batch * weight / dimension, batch * weight**2 / dimension
     return Regime(
-        label=_label(relative, dimension, factor),
+        label=_label(relative, dimension, batch, factor),
         s_eff=-log(relative) / log(dimension) if dimension != 1 else nan,
         variance_weight=weight,
         dt=dt,
         dt_noise=dt_noise,
         dt_eff=max(dt, dt_noise),
-        bound_prefactor=sqrt(dt),
+        bound_prefactor=sqrt(dt / batch),
     )
 
 
@@ -69,8 +72,17 @@ def classify_exponents(kappa: float, delta: float) -> str:
     return "noise_dominated" if s > -0.5 else "no_ode"
 
 
-def _label(relative: float, dimension: float, factor: float) -> str:
-    if relative**2 >= dimension:
+def edge(dimension: float, batch: float) -> float:
+    """The exponent s of rate/(width batch) = d^(-s) from which on, downwards, a step is as large as the network.
+
+    Its noise has the size d^(-2s - 1) batch, and its mean d^(-s - 1) batch: -1/2 for single samples.
+    """
+    left = 1 - log(batch) / log(dimension)
+    return max(-left / 2, -left)
+
+
+def _label(relative: float, dimension: float, batch: float, factor: float) -> str:
+    if max(relative**2, relative) * batch >= dimension:
         return "no_ode"
     if 1 / factor <= relative <= factor:
         return "saad_solla"
