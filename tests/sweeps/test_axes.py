@@ -104,3 +104,44 @@ def test_where_there_is_no_problem_a_reason_stands():
     assert "do not fit into dimension 50" in bad.reason
     with pytest.raises(df.ProblemError, match="no point of the sweep is a problem"):
         _ = define(BASE, {"data.units": [60, 70]}, [Square()]).points
+
+
+@pytest.mark.parametrize(
+    "name", ["time", "step", "replica", "description", "failure", "risk", "Q", "unit", "point", "margin"]
+)
+def test_an_axis_is_not_called_as_results_are(name):
+    with pytest.raises(df.ProblemError, match=rf"^an axis cannot be called '{name}', because .*'my_{name}'\.$"):
+        define(BASE, {name: {"zip": {RATES: [1.0, 2.0]}}}, ["max-margin", Square()])
+
+
+@pytest.mark.parametrize(
+    ("over", "said"),
+    [
+        ({"a/b": {"zip": {RATES: [1.0]}}}, "the axis 'a/b' has a slash in its name"),
+        ({"": {"zip": {RATES: [1.0]}}}, "an axis is called ''; give it a name"),
+        ({"a\nb": {"zip": {RATES: [1.0]}}}, "an axis is called 'a\\nb'; give it a name"),
+        (
+            {"dimension": {"zip": {RATES: [1.0]}}, "x": {"zip": {"dimension": [40]}}},
+            "two axes are called 'dimension', or vary a key of that name",
+        ),
+    ],
+)
+def test_names_that_no_result_can_have_are_refused(over, said):
+    with pytest.raises(df.ProblemError, match=r"^[^\n]*$") as caught:
+        define(BASE, over, [Square()])
+    assert said in str(caught.value)
+
+
+def test_names_are_refused_before_anything_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(Square, "solve", lambda *_: pytest.fail("a point was computed"))
+    for name in ("risk", "time", "a/b"):
+        with pytest.raises(df.ProblemError):
+            df.sweep(BASE, {name: {"zip": {RATES: [1.0]}}}, descriptions=[Square()], store=tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
+def test_an_axis_is_not_called_as_an_index_of_results_is():
+    structured = BASE.replace(**{"data.covariance": df.Covariance.power(1.0)})
+    with pytest.raises(df.ProblemError, match="cannot be called 'eigenvalue'"):
+        define(structured, {"eigenvalue": {"zip": {RATES: [1.0]}}}, [Square()])
+    assert define(BASE, {"eigenvalue": {"zip": {RATES: [1.0]}}}, [Square()]).size == 1

@@ -11,8 +11,9 @@ from accounts import BASE, RATES, Decay, Square
 from killing import survives
 
 import dimfree as df
-from dimfree.sweeps.cluster import Cluster, slurm_options
+from dimfree.sweeps.cluster import Cluster
 from dimfree.sweeps.engines import KILLED
+from dimfree.sweeps.slurm import slurm_options
 
 SEED = int(os.environ.get("DIMFREE_RANDOM_SEED", secrets.randbits(32)))
 OVER = {RATES: [1.0, 2.0, 5.0, 7.0]}

@@ -10,6 +10,7 @@ import xarray as xr
 from dimfree.sweeps.axes import Axis
 from dimfree.sweeps.batches import Outcome
 from dimfree.sweeps.points import Clock, Sweep
+from dimfree.sweeps.room import refuse_large_dataset
 
 UNDERWAY = "not computed yet"
 Placed = dict[tuple[int, ...], xr.Dataset]
@@ -47,8 +48,11 @@ def assemble(plan: Layout, outcomes: Mapping[str, Outcome], attrs: Mapping[str, 
     data = {place: _on_clock(one, plan.clock.dim) for place, one in there.items() if one is not None}
     ticks = (plan.clock.dim, f"{plan.clock.dim}_")
     names = dict.fromkeys(str(name) for one in data.values() for name in one.variables if name not in ticks)
-    sizes = {dim: max(one.sizes.get(dim, 0) for one in data.values()) for one in data.values() for dim in one.sizes}
+    sizes: dict[Hashable, int] = {}
+    for one in data.values():
+        sizes |= {dim: max(size, sizes.get(dim, 0)) for dim, size in one.sizes.items()}
     having = {name: {place: one for place, one in data.items() if name in one.variables} for name in names}
+    refuse_large_dataset((*plan.shape, *_shape(sizes, some, name)) for name, some in having.items())
     stacked = {name: _stacked(plan, sizes, some, name) for name, some in having.items()}
     reasons = [outcomes[key].failure if key in outcomes else UNDERWAY for key in plan.keys]
     stacked["failure"] = xr.Variable(
@@ -73,12 +77,20 @@ def _on_clock(data: xr.Dataset, dim: str) -> xr.Dataset:
 
 def _stacked(plan: Layout, sizes: Mapping[Hashable, int], data: Placed, name: str) -> xr.Variable:
     """One observable of all points that have it, in an array that holds the largest of them."""
-    parts = {place: one.variables[name] for place, one in data.items()}
-    largest = max(parts.values(), key=lambda part: part.ndim)
-    whole = np.full((*plan.shape, *(sizes[dim] for dim in largest.dims)), np.nan)
-    for place, part in parts.items():
-        whole[place + _corner(largest, part)] = part.values
+    largest = _largest(data, name)
+    whole = np.full((*plan.shape, *_shape(sizes, data, name)), np.nan)
+    for place, one in data.items():
+        whole[place + _corner(largest, one.variables[name])] = one.variables[name].values
     return xr.Variable((*plan.dims, *largest.dims), whole, largest.attrs)
+
+
+def _largest(data: Placed, name: str) -> xr.Variable:
+    return max((one.variables[name] for one in data.values()), key=lambda part: part.ndim)
+
+
+def _shape(sizes: Mapping[Hashable, int], data: Placed, name: str) -> tuple[int, ...]:
+    """Of an array that holds the observable of any point."""
+    return tuple(sizes[dim] for dim in _largest(data, name).dims)
 
 
 def _corner(largest: xr.Variable, part: xr.Variable) -> tuple[slice, ...]:
@@ -89,4 +101,5 @@ def _corner(largest: xr.Variable, part: xr.Variable) -> tuple[slice, ...]:
 def _column(values: Sequence[Any]) -> list[Any]:
     """Values of an axis: numbers as such, everything else by its text."""
     plain = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    plain = plain and np.asarray(values).dtype.kind in "fi"  # whole numbers beyond 64 bits are none of numpy's
     return [value if plain else str(value) for value in values]

@@ -1,5 +1,6 @@
 """Axes of a sweep: what is varied, as lists, linspace, logspace, or several keys together."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
@@ -10,6 +11,7 @@ from dimfree.problem import Problem
 from dimfree.problem.section import Section
 
 Values = tuple[Any, ...]
+_LARGEST = 1e300  # of an end of an axis: distances between such numbers are numbers
 _FORMED = ("linspace", "logspace")
 _CLOCK = ("run.until", "run.times", "run.points", "run.spacing")  # what all points share
 _FORMS = 'a list, {linspace = [first, last, count]}, {logspace = [first, last, count]} or {zip = {"key" = axis, ...}}'
@@ -39,8 +41,8 @@ def axes(problem: Problem, over: Mapping[str, Any]) -> tuple[Axis, ...]:
         raise ProblemError("there is no axis to sweep over; give one, for example training.learning_rate = [0.5, 1.0].")
     found = tuple(_axis(problem, name, given) for name, given in over.items())
     keys = [key for axis in found for key in axis.keys]
-    for key in keys:
-        if keys.count(key) > 1:
+    for key, count in Counter(keys).items():
+        if count > 1:
             raise ProblemError(f"two axes vary {key!r}; leave one of them out.")
         if key in _CLOCK:
             raise ProblemError(
@@ -83,14 +85,21 @@ def _values(problem: Problem, name: str, key: str, given: Any, distinct: bool = 
         raise ProblemError(f"the axis {name!r} got {given!r}; give {_FORMS}.")
     if not values:
         raise ProblemError(f"the axis {name!r} has no values; give one at least.")
-    if distinct and any(value in values[:place] for place, value in enumerate(values)):
+    if distinct and _has_one_twice(values):
         raise ProblemError(f"the axis {name!r} has a value twice; give each of them once.")
     return values
 
 
+def _has_one_twice(values: Values) -> bool:
+    try:
+        return len({*values}) < len(values)
+    except TypeError:  # lists and tables have no hash
+        return len({repr(value) for value in values}) < len(values)
+
+
 def _spaced(name: str, form: str, given: Any) -> Values:
     match given:
-        case [int() | float() as first, int() | float() as last, int(count)] if count > 0:
+        case [first, last, int(count)] if _is_finite(first) and _is_finite(last) and count > 0:
             pass
         case _:
             raise ProblemError(
@@ -102,6 +111,11 @@ def _spaced(name: str, form: str, given: Any) -> Values:
         )
     spaced = np.linspace(first, last, count) if form == "linspace" else np.geomspace(first, last, count)
     return tuple(spaced.tolist())
+
+
+def _is_finite(value: object) -> bool:
+    """Whether it is a number from which an axis can go to another one."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
 
 
 def _is_whole(problem: Problem, key: str) -> bool:

@@ -14,14 +14,11 @@ from dimfree.errors import OutputError, ProblemError
 from dimfree.sweeps.batches import Batch
 from dimfree.sweeps.engines import KILLED, Engine, Outcomes, computed, failed, outcomes_of, sent
 from dimfree.sweeps.extras import needed
+from dimfree.sweeps.slurm import NO_DASHBOARD, slurm_options
 
 _AHEAD = 2  # batches that are sent to the cluster for every thread of it
 _PATIENCE = 10  # seconds until a scheduler that does not answer is not there
 _REACHED = ("tcp://", "tls://")
-_NO_DASHBOARD = {
-    "dashboard": False,
-    "dashboard_address": "127.0.0.1:0",
-}  # what Dask tells of itself stays on the machine
 
 
 class Cluster(Engine):
@@ -86,28 +83,13 @@ class Cluster(Engine):
                 threads_per_worker=1,
                 processes=True,
                 host="127.0.0.1",
-                scheduler_kwargs=_NO_DASHBOARD,
+                scheduler_kwargs=NO_DASHBOARD,
                 silence_logs=logging.CRITICAL,
             )
         options, jobs = slurm_options(self.slurm)
         cluster = needed("dask_jobqueue", "a SLURM cluster").SLURMCluster(**options)
         cluster.scale(jobs=jobs)
         return cluster
-
-
-def slurm_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
-    """The options of dask-jobqueue, and how many jobs; nodes must reach the scheduler, so that its interface is to be named."""
-    options = {"n_workers": 0, **given}
-    jobs = options.pop("jobs", 1)
-    if not isinstance(jobs, int) or jobs < 1:
-        raise ProblemError(f"[slurm] got jobs = {jobs!r}; give the number of jobs, at least 1.")
-    for name, example in (("interface", "'ib0'"), ("cores", "8"), ("memory", "'16 GB'")):
-        if name not in options:
-            raise ProblemError(
-                f"[slurm] needs a value for {name!r}, for example {name} = {example}; it is handed to dask-jobqueue."
-            )
-    scheduler = {**_NO_DASHBOARD, **options.pop("scheduler_options", {})}
-    return {**options, "scheduler_options": scheduler}, jobs
 
 
 def _short(failure: Exception) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -47,6 +47,10 @@ class Clock(NamedTuple):
     units: str
 
 
+def _as_it_is(problem: Problem) -> Problem:
+    return problem
+
+
 @dataclass(frozen=True)
 class Sweep:
     """What is to be computed: a problem, what is varied, by which accounts, and for how many steps if all take as many."""
@@ -56,6 +60,7 @@ class Sweep:
     descriptions: tuple[AnyDescription, ...]
     steps: int | None = None
     figure: Mapping[str, Any] = field(default_factory=dict)  # how it is drawn unless told otherwise
+    admitted: Callable[[Problem], Problem] = _as_it_is  # every problem passes it: whether code that it names may run
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -115,11 +120,13 @@ class Sweep:
         changes = self._changes(place)
         try:
             if self.steps is None:
-                return self.problem.replace(**changes)
-            unlimited = self.problem.replace(**changes, **{"run.times": None, "run.until": _LATE})
-            return unlimited.replace(**{"run.until": self.steps * unlimited.time_step})
+                found = self.problem.replace(**changes)
+            else:
+                unlimited = self.problem.replace(**changes, **{"run.times": None, "run.until": _LATE})
+                found = unlimited.replace(**{"run.until": self.steps * unlimited.time_step})
         except ProblemError as failure:
             return str(failure)
+        return self.admitted(found)
 
 
 def _steps(problem: Problem) -> tuple[float, ...]:

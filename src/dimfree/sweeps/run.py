@@ -1,8 +1,9 @@
 """The verb: compute every point of a sweep that is not there yet, and get one dataset."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from dimfree.sweeps.assembly import assemble, layout
 from dimfree.sweeps.axes import axes
 from dimfree.sweeps.batches import Batch, Outcome, batches, without_problem
 from dimfree.sweeps.engines import Engine, Here, Processes
+from dimfree.sweeps.names import check_names
 from dimfree.sweeps.points import Sweep
+from dimfree.sweeps.room import refuse_large_grid, refuse_large_results
 from dimfree.sweeps.store import Shelf, Store
 
 
@@ -67,12 +70,18 @@ def define(
     descriptions: Iterable[str | AnyDescription],
     steps: object = None,
     figure: Mapping[str, Any] | None = None,
+    admitted: Callable[[Problem], Problem] | None = None,
 ) -> Sweep:
-    """A sweep, checked before any work is spent."""
+    """A sweep, checked before any work is spent; with `admitted`, what every one of its problems passes before it is used."""
     if steps is not None and (not isinstance(steps, int) or isinstance(steps, bool) or steps < 1):
         raise ProblemError(f"steps = {steps!r} was given; give the number of steps of training, at least 1.")
     asked = list(descriptions) or [setting_of(problem).theory]
-    return Sweep(problem, axes(problem, over), tuple(named(problem, asked, "descriptions")), steps, figure or {})
+    described = tuple(named(problem, asked, "descriptions"))
+    refuse_large_grid(problem, over, described)
+    found = axes(problem, over)
+    check_names(problem, found, described)
+    plan = Sweep(problem, found, described, steps, figure or {})
+    return plan if admitted is None else replace(plan, admitted=admitted)
 
 
 def engine(processes: int | None, cluster: str | None, slurm: Mapping[str, Any] | None = None) -> Engine:
@@ -108,13 +117,16 @@ def _fill(plan: Sweep, shelf: Shelf, work: Iterable[Batch], by: Engine, watch: W
     for outcome in without_problem(plan.points):
         if not shelf.has(outcome.key):
             shelf.put(outcome)
-    done = sum(shelf.has(point.key) for point in plan.points)
+    done, largest = sum(shelf.has(point.key) for point in plan.points), 0
     watch("sweep", done / plan.size)
     for outcomes in by.map(batch for batch in work if not all(map(shelf.has, batch.keys))):
         for outcome in outcomes:
             done += not shelf.has(outcome.key)
             shelf.put(outcome)
             watch("sweep", done / plan.size)
+            if outcome.data is not None and outcome.data.nbytes > largest:
+                largest = outcome.data.nbytes
+                refuse_large_results(plan.size, largest)
 
 
 def _read(shelf: Shelf, keys: Iterable[str]) -> dict[str, Outcome]:

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from dimfree.problem import Problem, load
 from dimfree.problem.code import with_code
 from dimfree.sweeps.points import Sweep
 from dimfree.sweeps.run import define
+from dimfree.sweeps.slurm import check_slurm
 
 _KEYS = ("problem", "over", "descriptions", "replicas", "seed", "steps", "figure", "slurm")
 _SHIPPED = "dimfree.sweeps.shipped"
@@ -44,11 +46,13 @@ def read_sweep(file: str | Path, changes: Mapping[str, Any] | None = None, *, al
             raise ProblemError(f"{key} = {given[key]!r} is not a table; write it as [{key}] with keys below it.")
     problem = _problem(given.get("problem", {}), folder, allow_code)
     run = {f"run.{key}": given[key] for key in ("replicas", "seed") if key in given}
-    problem = with_code(problem.replace(**run, **(changes or {})), allow_code, [folder])
+    admitted = partial(with_code, allowed=allow_code, folders=[folder])
+    problem = admitted(problem.replace(**run, **(changes or {})))
+    check_slurm(given.get("slurm", {}), allow_code)
     descriptions = given.get("descriptions", [])
     if isinstance(descriptions, str) or not all(isinstance(one, str) for one in descriptions):
         raise ProblemError(f"descriptions = {descriptions!r} is not a list of names, as in ['one', 'another'].")
-    sweep = define(problem, given.get("over", {}), descriptions, given.get("steps"), given.get("figure"))
+    sweep = define(problem, given.get("over", {}), descriptions, given.get("steps"), given.get("figure"), admitted)
     return SweepFile(sweep, given.get("slurm", {}))
 
 

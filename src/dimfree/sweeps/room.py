@@ -1,0 +1,53 @@
+"""How much memory a grid takes: asked before any of its values are made, and again when the first results are there."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from dimfree.description import AnyDescription
+from dimfree.machine import refuse_above_memory
+from dimfree.problem import Problem
+
+_OF_A_POINT = 2e4  # bytes: its problem, its key and what comes of it, without times and numbers
+_OF_A_TIME = 32.0  # bytes of a saved time in every problem
+_OF_A_VALUE = 64.0  # bytes of a number in the lists of an axis
+_WAY_OUT = "give its axes fewer values"
+_COUNTABLE = 10**300  # above it a count is no float
+
+
+def refuse_large_grid(problem: Problem, over: Mapping[str, Any], descriptions: Sequence[AnyDescription]) -> None:
+    """Refuse a grid whose points would not fit into memory; at this time it is no more than lengths of axes."""
+    counts = [_count(given) for given in over.values()]
+    places = min(prod(counts), _COUNTABLE)
+    times = problem.run.points if problem.run.times is None else len(problem.run.times)
+    numbers = sum(16.0 * times * (problem.run.replicas if one.stochastic else 1) for one in descriptions)
+    each = len(descriptions) * (_OF_A_POINT + _OF_A_TIME * times) + numbers
+    values = _OF_A_VALUE * min(sum(counts), _COUNTABLE)
+    refuse_above_memory(places * each + values, f"a sweep of {places * len(descriptions):.3g} points", _WAY_OUT)
+
+
+def refuse_large_results(points: int, bytes_of_one: float) -> None:
+    """Refuse to go on when all points together would not fit into memory, one of them being this large."""
+    needed = points * (_OF_A_POINT + 2 * bytes_of_one)  # point by point, and as one dataset
+    refuse_above_memory(needed, f"a sweep of {points} points like one of these", f"{_WAY_OUT}, or save fewer times")
+
+
+def refuse_large_dataset(sizes: Iterable[tuple[int, ...]]) -> None:
+    """Refuse to put points together into arrays of these sizes if they would not fit into memory."""
+    way_out = "read its points one by one with xarray.open_datatree"
+    refuse_above_memory(8.0 * sum(map(prod, sizes)), "one dataset of all points of the sweep", way_out)
+
+
+def _count(given: Any) -> int:
+    """How many values an axis has at most, as it is written; what is no axis has one, and is refused by its own reason."""
+    match given:
+        case {"zip": Mapping() as together} if together:
+            return max(map(_count, together.values()))
+        case {"linspace": [_, _, int(count)]} | {"logspace": [_, _, int(count)]}:
+            return max(1, count)
+        case Sequence() | np.ndarray():
+            return max(1, len(given))
+        case _:
+            return 1
