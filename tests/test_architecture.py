@@ -12,7 +12,9 @@ SOURCE = Path(__file__).parent.parent / "src" / "dimfree"
 # Rooms (and root files) in the order of the arrow; a room may import from its own level or earlier ones.
 LEVELS = (
     ("_version", "errors"),
-    ("registry", "files", "machine", "progress", "tables"),
+    ("registry", "files", "machine", "progress"),
+    ("arrays",),
+    ("tables",),
     ("kept", "spread"),
     ("compiled",),
     ("problem",),

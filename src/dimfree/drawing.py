@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dimfree.errors import OutputError
 from dimfree.files import replacing
 
 if TYPE_CHECKING:
@@ -107,11 +108,20 @@ def drawing(draw: "Callable[[Figure], None]", path: "str | Path | None" = None) 
 
     with matplotlib.rc_context(style()):
         figure = _shown_inline()(layout="constrained")
+        if path is not None:
+            _check_format(Path(path), figure.canvas.get_supported_filetypes())
         draw(figure)
         if path is not None:
             with replacing(Path(path)) as temporary:
                 figure.savefig(temporary, dpi=160)
     return figure
+
+
+def _check_format(path: Path, known: Mapping[str, str]) -> None:
+    if path.suffix[1:].lower() not in known:
+        raise OutputError(
+            f"a figure cannot be written to {str(path)!r}, whose ending is none of: {', '.join(sorted(known))}."
+        )
 
 
 @lru_cache(maxsize=1)

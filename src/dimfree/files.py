@@ -8,8 +8,9 @@ import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from errno import EEXIST, ENOTEMPTY
+from errno import EEXIST, EFBIG, EINVAL, EISDIR, ENOTEMPTY
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from threading import RLock
 
 from dimfree.errors import OutputError
@@ -20,6 +21,7 @@ _host = re.sub(r"[^\w.-]", "_", socket.gethostname())
 _underway: set[Path] = set()
 _batches: list[list[tuple[Path, Path]]] = []  # temporary names and their places, of every `together` that is open
 _written: dict[Path, None] = {}  # each once, in the order of their first writing
+_LONGEST = 10**8  # bytes of a text that a person may have written
 
 
 @contextmanager
@@ -102,6 +104,23 @@ def writable(folder: Path) -> None:
         ) from None
     for entry in leftovers:
         _remove(entry)
+
+
+def check_regular(path: str | Path) -> None:
+    """An OSError for what is not a regular file: a folder has no content, and a pipe or a device may never end."""
+    mode = os.stat(path).st_mode
+    if S_ISDIR(mode):
+        raise IsADirectoryError(EISDIR, "it is a folder", str(path))
+    if not S_ISREG(mode):
+        raise OSError(EINVAL, "it is a pipe or a device, not a regular file", str(path))
+
+
+def read_text(path: str | Path) -> str:
+    """The text in a regular file of a size that can be meant; an OSError or a UnicodeDecodeError otherwise."""
+    check_regular(path)
+    if (size := os.stat(path).st_size) > _LONGEST:
+        raise OSError(EFBIG, f"it has {size:.3g} bytes, which is too long for a text", str(path))
+    return Path(path).read_text(encoding="utf-8-sig")
 
 
 def save_figure(write: Callable[[Path], None], path: Path) -> None:

@@ -44,7 +44,7 @@ def _limits() -> Iterator[float]:
     """All limits that are set."""
     yield from _control_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
     megabytes = {name: os.environ.get(f"SLURM_{name}", "") for name in ("MEM_PER_NODE", "MEM_PER_CPU", "CPUS_ON_NODE")}
-    sizes = {name: float(text) for name, text in megabytes.items() if text.isdigit() and int(text)}
+    sizes = {name: float(text) for name, text in megabytes.items() if text.isdecimal() and int(text)}
     if "MEM_PER_NODE" in sizes:
         yield 1e6 * sizes["MEM_PER_NODE"]
     elif "MEM_PER_CPU" in sizes:

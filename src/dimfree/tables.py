@@ -5,7 +5,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
+from dimfree.arrays import read_array
 from dimfree.errors import ProblemError
+from dimfree.files import check_regular
+from dimfree.machine import refuse_above_memory
 
 BUNDLED = {  # name -> scikit-learn's loader
     "digits": "load_digits",
@@ -16,6 +19,7 @@ BUNDLED = {  # name -> scikit-learn's loader
 }
 
 Table = Float[np.ndarray, "..."]
+_PER_BYTE = 8  # bytes of memory per byte of text: a number may take two bytes, and is there twice while it is read
 
 
 def bundled(name: str) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, " n"]]:
@@ -29,8 +33,8 @@ def bundled(name: str) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, " n"
 def read_table(file: Path) -> Table:
     """A .npy file, or text with numbers between commas; a line of names above them is left out."""
     try:
-        found = _text(file) if file.suffix != ".npy" else _real(np.load(file, allow_pickle=False))
-    except (OSError, ValueError, EOFError, TypeError) as failure:
+        found = _text(file) if file.suffix != ".npy" else read_array(file)
+    except (OSError, ValueError, TypeError) as failure:
         raise ProblemError(
             f"the file {str(file)!r} is no table of numbers in .npy or .csv format ({failure}); "
             "write plain numbers, as np.save does."
@@ -40,15 +44,13 @@ def read_table(file: Path) -> Table:
     return found
 
 
-def _real(found: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> Table:
-    if found.dtype.kind == "c":
-        raise ValueError("its numbers are complex")
-    return np.asarray(found, dtype=float)
-
-
 def _text(file: Path) -> Table:
     import pandas
 
+    check_regular(file)
+    refuse_above_memory(
+        _PER_BYTE * file.stat().st_size, f"reading the table {str(file)!r}", "give a smaller one, or a .npy file"
+    )
     try:
         found = pandas.read_csv(file, header=None, comment="#")
     except pandas.errors.EmptyDataError:

@@ -115,7 +115,7 @@ def test_files_that_are_no_points(tmp_path):
         "short": r"X of shape \(3, 2\) and y of shape \(2,\)",
         "nan": "not finite",
         "text": "not a readable .npz archive",
-        "nowhere": "not a readable .npz archive",
+        "nowhere": "which does not exist",
     }.items():
         with pytest.raises(df.ProblemError, match=sentence):
             model_of(df.Problem(data=df.GivenPoints(file=tmp_path / f"{name}.npz", held_out=1), dimension=2))

@@ -167,7 +167,11 @@ FILES = {
         np.array([{}, 1], dtype=object),
         r"is no table of numbers in .npy .*; write plain numbers, as np.save",
     ),
-    "complex": ("matrix", 1j * np.eye(2), r"is no table of numbers .*its numbers are complex\); write plain"),
+    "complex": (
+        "matrix",
+        1j * np.eye(2),
+        r"is no table .*its numbers are of type complex128, not real\); write plain",
+    ),
     "words": ("features", np.array([["a", "b"]] * 3), r"is no table of numbers in .npy or .csv format"),
     "indefinite": (
         "matrix",

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from dimfree._version import __version__
 from dimfree.errors import DimfreeError, PluginWarning
 
+_NO_MEMORY = "RESOURCE_EXHAUSTED"  # what compiled programs call it
 _FIRST = ("compare", "solve", "simulate", "sweep", "show", "plot", "new")
 
 
@@ -31,6 +32,11 @@ class _Group(TyperGroup):
         except DimfreeError as failure:
             typer.echo(f"dimfree: {failure}", err=True)
             raise typer.Exit(failure.exit_code) from None
+        except (MemoryError, RuntimeError) as failure:
+            if isinstance(failure, RuntimeError) and _NO_MEMORY not in str(failure):
+                raise
+            typer.echo("dimfree: memory ran out; make the problem smaller, or end other programs.", err=True)
+            raise typer.Exit(1) from None
         except BrokenPipeError:  # whoever reads our output has seen enough
             raise
         except OSError as failure:

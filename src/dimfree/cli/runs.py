@@ -1,6 +1,7 @@
 """Commands that run descriptions: compare, solve, simulate, show, plot."""
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,7 +60,7 @@ def _replicas(given: list[str]) -> tuple[int | None, dict[str, int]]:
     everywhere, each = None, {}
     for text in given:
         title, separator, number = text.rpartition("=")
-        if not number.isdigit() or int(number) < 1:
+        if not re.fullmatch(r"0*[1-9][0-9]{0,17}", number):
             raise ProblemError(
                 f"--replicas got {text!r}; write a number such as 16, or NAME=NUMBER for one description."
             )

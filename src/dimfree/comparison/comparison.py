@@ -20,7 +20,7 @@ from dimfree.errors import DimfreeError, OutputError
 from dimfree.problem import Problem
 from dimfree.problem.toml import read
 from dimfree.registry import setting_of
-from dimfree.results.dataset import warnings_of
+from dimfree.results.dataset import misfit, warnings_of
 from dimfree.results.store import load, save
 
 if TYPE_CHECKING:
@@ -206,11 +206,15 @@ def opened(path: str | Path, problem: Problem | None = None) -> Comparison:
         raise OutputError(f"{str(path)!r} holds no comparison; give a file that `dimfree compare` wrote.")
     try:
         # nothing that it names is imported before it is run
-        return Comparison(problem or read(tree.attrs["problem"], str(path)), tree, ())
+        known = problem or read(str(tree.attrs["problem"]), str(path))
     except DimfreeError as failure:
         raise OutputError(
             f"the problem in {str(path)!r} cannot be read again: {failure} Give it, as in df.open(path, problem=problem)."
         ) from None
+    for title, node in tree.children.items():
+        if wrong := misfit(known, node.to_dataset()):
+            raise OutputError(f"{str(path)!r} is damaged or was written by another program: {title} {wrong}.")
+    return Comparison(known, tree, ())
 
 
 def _deviation(d: Judgement) -> tuple[str, str, str]:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from dimfree.arrays import read_archive
 from dimfree.description import Model
 from dimfree.errors import ProblemError
 from dimfree.functions.named import activation
@@ -94,7 +95,9 @@ def _drawn(data: DrawnPoints, d: int) -> _Labelled:
 
 
 def _given(problem: LazyProblem, data: GivenPoints) -> _Labelled:
-    arrays = {"X": np.array(data.inputs), "y": np.array(data.labels)} if data.file is None else _loaded(data)
+    arrays = {"X": np.array(data.inputs), "y": np.array(data.labels)}
+    if data.file is not None:
+        arrays = read_archive(data.file, ("X", "y"), "[data]")
     X, y = arrays["X"], arrays["y"]
     whose = "[data]" if data.file is None else f"the file {str(data.file)!r}"
     if X.ndim != 2 or y.shape != X.shape[:1]:
@@ -110,17 +113,3 @@ def _given(problem: LazyProblem, data: GivenPoints) -> _Labelled:
             f"{whose} has {len(y)} points, of which held_out = {data.held_out} leaves none to train on; lower data.held_out."
         )
     return _Labelled(X, y, data.held_out)
-
-
-def _loaded(data: GivenPoints) -> dict[str, Values]:
-    try:
-        with np.load(str(data.file)) as archive:
-            found = {name: np.asarray(archive[name], dtype=float) for name in ("X", "y") if name in archive}
-    except (OSError, ValueError, EOFError) as failure:
-        raise ProblemError(
-            f"[data] names the file {str(data.file)!r}, which is not a readable .npz archive ({failure})."
-        ) from None
-    for name in ("X", "y"):
-        if name not in found:
-            raise ProblemError(f"the file {str(data.file)!r} has no array {name!r}; it needs X and y.")
-    return found

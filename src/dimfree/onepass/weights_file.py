@@ -1,11 +1,10 @@
 """A start from a file: weights of the user's own, with every way in which the file may not fit told in one sentence."""
 
-from zipfile import BadZipFile
-
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from dimfree.arrays import read_archive
 from dimfree.errors import ProblemError
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import WeightsStart
@@ -16,23 +15,8 @@ def loaded_weights(problem: OnePassProblem, start: WeightsStart) -> Float[Array,
     shapes = {"W": (problem.network.width, problem.dimension)}
     if problem.data.units:
         shapes["Wstar"] = (problem.data.units, problem.dimension)
-    try:
-        with open(start.file, "rb") as file:
-            archive = np.load(file)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise ValueError("it holds a single array")
-            found = {name: _real(archive[name]) for name in shapes if name in archive}
-    except FileNotFoundError:
-        raise ProblemError(f"[start] names the file {str(start.file)!r}, which does not exist.") from None
-    except (OSError, ValueError, EOFError, BadZipFile) as failure:
-        raise ProblemError(
-            f"[start] names the file {str(start.file)!r}, which is not a readable .npz archive ({failure})."
-        ) from None
+    found = read_archive(start.file, list(shapes), "[start]")
     for name, shape in shapes.items():
-        if name not in found:
-            raise ProblemError(
-                f"the start file {str(start.file)!r} has no array {name!r}; it needs {' and '.join(shapes)}."
-            )
         if found[name].shape != shape:
             raise ProblemError(
                 f"{name} in {str(start.file)!r} has shape {found[name].shape}; this problem needs {shape}."
@@ -48,14 +32,6 @@ def loaded_weights(problem: OnePassProblem, start: WeightsStart) -> Float[Array,
             f"{problem.teacher_overlap.tolist()}; set data.overlap to the overlaps of the file."
         )
     return jnp.asarray(np.concatenate([found["W"], found["Wstar"]]))
-
-
-def _real(
-    array: np.ndarray[tuple[int, ...], np.dtype[np.generic]],
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"its numbers are of type {array.dtype}, not real")
-    return np.asarray(array, dtype=float)
 
 
 def _teacher_overlap(

@@ -3,16 +3,17 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from math import isinf
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from dimfree.files import check_regular
 from dimfree.problem.run import Run
 from dimfree.problem.section import Section
 
+_COUNTED = 2**63  # steps, in integers of 64 bits
 AnyProblem = TypeVar("AnyProblem", bound="Problem")
 
 
@@ -51,10 +52,10 @@ class Problem(Section):
 
     @model_validator(mode="after")
     def _takes_a_step(self: AnyProblem) -> AnyProblem:
-        if self.time_step == 0 or isinf(self.run.until / self.time_step):
+        if self.time_step == 0 or self.run.until / self.time_step >= _COUNTED:
             raise ValueError(
-                f"run.until = {self.run.until:g} takes more steps than there are numbers, at {self.time_step:.4g} a step "
-                f"({self.time_units}); raise training.learning_rate."
+                f"run.until = {self.run.until:g} takes more steps than can be counted ({_COUNTED:.1e}), at "
+                f"{self.time_step:.4g} a step ({self.time_units}); lower run.until, or raise training.learning_rate."
             )
         if self.run.until < (1 - 1e-9) * self.time_step:
             raise ValueError(
@@ -102,7 +103,7 @@ class Problem(Section):
         """
         if self.run.times is not None:
             return np.array([0.0, *self.run.times])
-        until = self.steps(self.run.until)
+        until = float(self.steps(self.run.until))
         if self.run.spacing == "linear":
             wished = np.linspace(0, until, self.run.points)
         else:
@@ -144,8 +145,8 @@ def filled(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     for name, table in defaults.items():
         given = values.get(name)
         if isinstance(table, dict) and isinstance(given, dict):
-            kinds = {one["kind"] for one in (table, given) if "kind" in one}
-            complete[name] = {**table, **given} if len(kinds) < 2 else given
+            other = "kind" in table and given.get("kind", table["kind"]) != table["kind"]
+            complete[name] = given if other else {**table, **given}
     return complete
 
 
@@ -169,6 +170,8 @@ def _files(section: Section) -> Iterator[Path]:
 
 def _content(path: Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        check_regular(path)
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:  # whoever needs the file will say so
         return "unreadable"

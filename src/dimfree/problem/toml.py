@@ -8,6 +8,7 @@ from typing import Any
 import tomli_w
 
 from dimfree.errors import ProblemError
+from dimfree.files import read_text
 from dimfree.problem.code import with_code
 from dimfree.problem.problem import Problem, as_tables, forget, written
 
@@ -18,7 +19,7 @@ def load(path: str | Path, *, allow_code: bool = False) -> Problem:
     Modules beside the file, and in the current folder, are found.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = read_text(path)
     except FileNotFoundError:
         raise ProblemError(
             f"there is no problem file {str(path)!r}; `dimfree new {path}` writes one to start from."

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimfree.errors import ProblemError, suggest
+from dimfree.files import read_text
 from dimfree.reference import (
     committee,
     diffusion,
@@ -130,13 +131,17 @@ def items(folder: Path | None = None) -> Iterator[Item]:
         if file.name.endswith(".json"):
             content = _content(file)
             name = file.name.removesuffix(".json")
-            yield from (Item(name, *fields) for fields in _listed(content))
+            try:
+                listed = [Item(name, *fields) for fields in _listed(content)]
+            except (KeyError, TypeError, ValueError, AttributeError) as failure:
+                raise ProblemError(f"{str(file)!r} is not a reference file: {_reason(failure)}.") from None
+            yield from listed
 
 
 def _content(file: Traversable) -> Values:
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as failure:
+        content = json.loads(read_text(file) if isinstance(file, Path) else file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as failure:
         raise ProblemError(f"{str(file)!r} is not a reference file: {failure}.") from None
     if not isinstance(content, dict):
         raise ProblemError(f"{str(file)!r} is not a reference file: it holds a {type(content).__name__}, not a table.")
@@ -147,7 +152,7 @@ def _listed(content: Values) -> Iterator[tuple[str, str, Values, Values, float, 
     """Id, kind, inputs, expected values and tolerances of everything in a file, whichever of the schemas it has."""
     if "items" in content:
         for item in content["items"]:
-            yield item["id"], item["kind"], item["inputs"], item["expected"], item["rtol"], item["atol"]
+            yield str(item["id"]), str(item["kind"]), item["inputs"], item["expected"], item["rtol"], item["atol"]
     elif any("solver" in case for case in content.get("cases", [])) or "functions" in content:
         yield from dmft.items(content)
     elif distribution.speaks_of(content):
@@ -158,14 +163,23 @@ def _listed(content: Values) -> Iterator[tuple[str, str, Values, Values, float, 
         yield "whole-file", "another-schema", {}, {}, 0.0, 0.0
 
 
+def _reason(failure: Exception) -> str:
+    """An exception in one line."""
+    said = (str(failure).splitlines() or [""])[0]
+    return f"{type(failure).__name__}: {said}" if said else type(failure).__name__
+
+
 def check(item: Item) -> Outcome:
     """Compute the item's values and compare them with what is expected."""
     if item.kind not in ADAPTERS:
         raise ProblemError(
             f"{item.name} is of the kind {item.kind!r}, which has no adapter; {suggest(item.kind, ADAPTERS)}"
         )
-    found = ADAPTERS[item.kind](item.inputs)
-    complaints = list(_COMPARISONS.get(item.kind, _within_tolerance)(item, found))
+    try:
+        found = ADAPTERS[item.kind](item.inputs)
+        complaints = list(_COMPARISONS.get(item.kind, _within_tolerance)(item, found))
+    except Exception as failure:  # whatever an adapter makes of inputs that nobody checked
+        return Outcome(item.name, f"its inputs or expected values cannot be used ({_reason(failure)})")
     return Outcome(item.name, "; ".join(complaints) or None)
 
 

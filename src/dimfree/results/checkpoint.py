@@ -9,21 +9,21 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, cast
-from zipfile import BadZipFile
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from dimfree.arrays import AnyArray, unpacked
 from dimfree.description import AnyDescription, Piece, Reached, Values
-from dimfree.errors import DivergenceError
+from dimfree.errors import DimfreeError, DivergenceError
 from dimfree.files import replacing, withdraw, writable
 from dimfree.problem import Problem
 from dimfree.results.dataset import identity
 
 EVERY = 30.0  # seconds of work that a killed run may lose beside its last piece
-_SEEN, _STATE, _KEY = "seen ", "state ", "key "
+_SEEN, _STATE, _KEY, _DIGEST = "seen ", "state ", "key ", "digest"
 
 
 class Checkpoints:
@@ -77,12 +77,15 @@ class Checkpoint:
     def earlier(self) -> Piece | None:
         """What an earlier run had come to; None without one, or if it cannot be read."""
         try:
-            with self.path.open("rb") as written, np.load(written, allow_pickle=False) as file:
-                found = {name: file[name] for name in file.files}
-            seen = {name.removeprefix(_SEEN): values for name, values in found.items() if name.startswith(_SEEN)}
+            found = unpacked(self.path)
+            if str(found.pop(_DIGEST)) != _digest(found):
+                return None
+            seen: dict[str, Any] = {
+                name.removeprefix(_SEEN): values for name, values in found.items() if name.startswith(_SEEN)
+            }
             along = cast(Literal["time", "replica"], str(found["along"]))
             return Piece(seen, along, float(found["done"]), Reached(int(found["count"]), tuple(_state(found))))
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        except (OSError, ValueError, KeyError, DimfreeError):
             return None
 
     def keep(self, seen: Callable[[], dict[str, Values]], piece: Piece) -> None:
@@ -90,21 +93,25 @@ class Checkpoint:
         due = time.monotonic() - self._last >= EVERY or (piece.done == 1 and self.path.exists())
         if piece.reached is None or not due:
             return
-        arrays = {f"{_SEEN}{name}": values for name, values in seen().items()}
+        arrays: dict[str, AnyArray] = {f"{_SEEN}{name}": values for name, values in seen().items()}
+        arrays |= {"along": np.array(piece.along), "done": np.array(piece.done), "count": np.array(piece.reached.upto)}
         for number, leaf in enumerate(piece.reached.state):
             is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
             kept = jax.random.key_data(leaf) if is_key else leaf
             arrays[f"{_KEY if is_key else _STATE}{number}"] = np.asarray(kept)
         writable(self.path.parent)
         with replacing(self.path) as temporary, temporary.open("wb") as file:
-            np.savez(
-                file,
-                along=np.array(piece.along),
-                done=np.array(piece.done),
-                count=np.array(piece.reached.upto),
-                **arrays,  # type: ignore[arg-type]
-            )
+            np.savez(file, **arrays, **{_DIGEST: np.array(_digest(arrays))})  # type: ignore[arg-type]
         self._last = time.monotonic()
+
+
+def _digest(arrays: Mapping[str, AnyArray]) -> str:
+    """Of all that is in the arrays: what does not agree with it was damaged, or written by another program."""
+    content = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        content.update(f"{name} {array.dtype} {arrays[name].shape}".encode() + array.tobytes())
+    return content.hexdigest()
 
 
 def _state(found: Mapping[str, Any]) -> Iterator[Array]:

@@ -50,6 +50,23 @@ def warnings_of(data: xr.Dataset) -> tuple[str, ...]:
     return tuple(str(data.attrs.get("warnings", "")).splitlines())
 
 
+def misfit(problem: Problem, data: xr.Dataset) -> str | None:
+    """What is wrong with data that should be an account of a problem, as the end of a sentence; None for nothing."""
+    for name in ("real", "scatters", "accuracy", "cpu_seconds"):
+        if not isinstance(data.attrs.get(name), int | float | np.number):
+            return f"has no number {name!r} among its attributes"
+    if not data.data_vars:
+        return "has no observables"
+    if "time" not in data.dims:
+        return None
+    if "risk" not in data or "time" not in data.coords:
+        return "has no risk over time"
+    for name, variable in setting_of(problem).variables.items():
+        if name in data and (data[name].dims != variable.dims or data[name].dtype.kind != "f" or not data[name].size):
+            return f"has {name!r} over {', '.join(map(str, data[name].dims))}, not over {', '.join(variable.dims)}"
+    return None
+
+
 def provenance(problem: Problem, one: AnyDescription) -> dict[str, str | int | float]:
     """Everything needed to know where the numbers of a description came from (results/schema.ATTRIBUTES)."""
     return {

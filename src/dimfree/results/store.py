@@ -2,24 +2,54 @@
 
 from pathlib import Path
 
+import h5py
 import xarray as xr
 
-from dimfree.errors import OutputError
-from dimfree.files import replacing
+from dimfree.errors import DimfreeError, OutputError
+from dimfree.files import check_regular, replacing
+from dimfree.machine import refuse_above_memory
 
 
-def save(tree: xr.DataTree, path: Path) -> None:
-    """Write a comparison as netCDF, one group per description."""
+def save(data: xr.DataTree | xr.Dataset, path: Path) -> None:
+    """Write a comparison, with one group per description, or a single dataset as netCDF.
+
+    The file is made in memory: HDF5 itself does not survive a disk that is full or a limit on the size of files.
+    """
     with replacing(path) as temporary:
-        tree.to_netcdf(temporary, engine="h5netcdf")
+        written = data.to_netcdf(engine="h5netcdf")
+        assert isinstance(written, memoryview)
+        temporary.write_bytes(written)
 
 
 def load(path: str | Path) -> xr.DataTree:
     """Read what `save` wrote."""
     try:
-        with xr.open_datatree(path, engine="h5netcdf") as tree:
+        check_regular(path)
+        refuse_above_memory(_announced(path), f"reading the results in {str(path)!r}", "give a smaller file")
+        with xr.open_datatree(path, engine="h5netcdf", phony_dims="access") as tree:
             return tree.load()
     except FileNotFoundError:
         raise OutputError(f"there is no results file {str(path)!r}.") from None
-    except OSError as failure:
-        raise OutputError(f"{str(path)!r} is not a results file that can be read: {failure}.") from None
+    except DimfreeError:
+        raise
+    except Exception as failure:  # the libraries have no family of errors for what they cannot read
+        said = (str(failure).splitlines() or [type(failure).__name__])[0]
+        raise OutputError(f"{str(path)!r} is not a results file that can be read: {said}.") from None
+
+
+def _announced(path: str | Path) -> float:
+    """Bytes of all arrays in a file.
+
+    It meets every damaged part of the structure: h5netcdf, which would meet them too, leaves a broken object behind.
+    """
+    sizes = list[float]()
+
+    def look(name: str, item: h5py.HLObject) -> None:
+        dict(item.attrs)
+        if isinstance(item, h5py.Dataset):
+            sizes.append(float(item.size or 0) * item.dtype.itemsize)
+
+    with h5py.File(path, "r") as file:
+        dict(file.attrs)
+        file.visititems(look)
+    return sum(sizes)

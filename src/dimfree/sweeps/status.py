@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import xarray as xr
 
-from dimfree.files import replacing
+from dimfree.results.store import save
 from dimfree.sweeps.assembly import assemble
 from dimfree.sweeps.store import Store
 
@@ -65,5 +65,4 @@ def open_sweep(path: str | Path) -> xr.Dataset:
 
 def export(data: xr.Dataset, path: Path) -> None:
     """One netCDF file."""
-    with replacing(path) as temporary:
-        data.to_netcdf(temporary, engine="h5netcdf")
+    save(data, path)

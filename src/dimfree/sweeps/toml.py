@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dimfree.errors import ProblemError, suggest
+from dimfree.files import read_text
 from dimfree.problem import Problem, load
 from dimfree.problem.code import with_code
 from dimfree.sweeps.points import Sweep
@@ -62,7 +63,7 @@ def _text(file: str | Path) -> tuple[str, Path]:
     if not path.exists() and str(file) in shipped():
         return _shipped_text(f"{file}.toml"), Path()
     try:
-        return path.read_text(encoding="utf-8-sig"), path.resolve().parent
+        return read_text(path), path.resolve().parent
     except FileNotFoundError:
         known = f"dimfree brings along: {', '.join(shipped())}"
         raise ProblemError(f"there is no sweep file {str(file)!r}; {known}.") from None

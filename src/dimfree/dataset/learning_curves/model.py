@@ -1,13 +1,12 @@
 """From data with features to a task: what the theory sees of Gaussian covariates, random features and tables."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
+from dimfree.arrays import read_archive
 from dimfree.dataset.features import Covariates, RandomFeatures, Table
 from dimfree.dataset.learning_curves.covariates import Covariates as Spectrum
 from dimfree.dataset.learning_curves.covariates import from_matrices, from_spectrum
@@ -79,22 +78,11 @@ def _gaussian(data: Covariates, dimension: int) -> tuple[Spectrum, GaussianSourc
         rho = float(np.mean(omega * theta**2)) + data.unexplained
         made = from_spectrum(omega, phi2, rho)
         return made, GaussianSource(made.omega, jnp.asarray(theta), made.rho)
-    found = from_matrices(*_loaded(data.file))
+    arrays = read_archive(data.file, _MATRICES, "[data]")
+    found = from_matrices(*(arrays[name] for name in _MATRICES))
     d = len(found.omega)
     if d != dimension:
         raise ProblemError(f"the file {str(data.file)!r} is about {d} features; set dimension = {d}.")
     seen = np.asarray(found.omega) > 0
     theta = np.sqrt(d * np.asarray(found.phi2), where=seen, out=np.zeros(d)) / np.where(seen, found.omega, 1.0)
     return found, GaussianSource(found.omega, jnp.asarray(theta), found.rho)
-
-
-def _loaded(file: Path) -> list[Float[np.ndarray, "..."]]:
-    try:
-        with np.load(file, allow_pickle=False) as archive:
-            arrays = {name: np.asarray(archive[name], dtype=float) for name in _MATRICES if name in archive}
-    except (OSError, ValueError, EOFError) as failure:
-        raise ProblemError(f"[data] names the file {str(file)!r}, which is no .npz archive ({failure}).") from None
-    missing = [name for name in _MATRICES if name not in arrays]
-    if missing:
-        raise ProblemError(f"the file {str(file)!r} has no array {missing[0]!r}; it needs Psi, Phi, Omega and theta.")
-    return [arrays[name] for name in _MATRICES]
