@@ -1,12 +1,16 @@
 """Escape against the dimension: the plan before it starts, the fit of slopes, the table of sample complexities."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import dimfree as df
+from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.onepass.model import teacher_model
 from dimfree.questions.escape.answer import sample_complexity
 from dimfree.questions.escape.scaling import Point, Scaling, escape_plan, escape_scaling, weighted_slope
-from dimfree.questions.escape.single import admissible_rate
+from dimfree.questions.escape.single import admissible_rate, beginning
 from dimfree.questions.escape.sphere import escape_time
 
 
@@ -100,9 +104,67 @@ def test_sample_complexity_of_one_direction():
     ],
 )
 def test_sample_complexity_of_several_directions(data, expected):
-    found = sample_complexity(df.Problem(data=data))
-    assert (found.exponent, found.leap, found.subspace_leap, found.order) == expected
-    assert found.admissible_rate is found.samples is None
+    """An activation with an offset, or with components of all these degrees, shows all of the target."""
+    for network in ({"network.bias_start": 0.3}, {"network.activation": {"hermite": [0, 1, 1, 1]}}):
+        found = sample_complexity(df.Problem(data=data).replace(**network))
+        assert (found.exponent, found.leap, found.subspace_leap, found.order) == expected
+        assert found.admissible_rate is found.samples is found.reason is None
+
+
+@pytest.mark.parametrize(
+    ("target", "activation", "exponent", "order"),
+    [
+        ("tanh", "he3", 3, "d^2"),  # the first degree of the target is lost on it
+        ("tanh", "erf", 1, "d^1"),
+        ({"hermite": [0, 1, 1]}, "square", 2, "d log d"),
+    ],
+)
+def test_samples_are_counted_by_what_target_and_activation_share(target, activation, exponent, order):
+    problem = df.Problem(data=df.Teacher(units=1, activation=target), network=df.TwoLayer(activation=activation))
+    found = sample_complexity(problem)
+    assert (found.exponent, found.leap, found.order) == (exponent, 1, order)
+
+
+def test_an_odd_activation_sees_odd_terms_of_several_directions_only():
+    """z1 + z1 z2 + z1 z2 z3 without the middle term: two new directions at once. z1 + z2 + z1 z2: only one of two."""
+    found = sample_complexity(df.Problem(data=df.MultiIndex(link="staircase-3")))
+    assert (found.subspace_leap, found.order) == (1, "d log d")
+    found = sample_complexity(df.Problem(data=df.MultiIndex(terms=((1, 0), (0, 1), (1, 1)))))
+    assert (found.subspace_leap, found.order) == (2, "unbounded")
+    assert "No number of samples is enough: the activation shows 1 of 2 directions." in found.summary()
+    with pytest.raises(df.ProblemError, match="target and activation share no Hermite component up to degree 2"):
+        sample_complexity(df.Problem(data=df.MultiIndex(terms=((2, 0), (0, 2)))))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("link", "activation", "weight"), [("tanh", "he3", 1.0), ("he1", "he1", -1.0), ("square", "square", 1.0)]
+)
+def test_below_the_admissible_rate_the_overlap_grows_and_above_it_shrinks(link, activation, weight):
+    """The third degree of tanh is negative: it is overlaps below zero that grow."""
+    problem = single(link, 1e-3, 1000).replace(
+        **{"network.activation": activation, "data.second_layer": weight, "data.scaling": "sum"}
+    )
+    largest = admissible_rate(problem)
+    assert largest > 0
+    for share, grows in ((0.9, True), (1.1, False)):
+        here = problem.replace(**{"training.learning_rate": share * largest})
+        first = jax.tree.map(lambda x: x[0], beginning(here, 1.0, 1))
+        velocity = HighDimensional().velocity(teacher_model(here), jnp.zeros(()), first).M
+        assert bool(velocity[0, 0] * first.M[0, 0] > 0) is grows
+
+
+def test_where_the_overlap_shrinks_at_any_rate_there_is_none():
+    problem = single("square", 0.05, 1000, **{"data.second_layer": -1.0, "data.scaling": "sum"})
+    found = sample_complexity(problem)
+    assert found.admissible_rate is None
+    assert found.order == "unbounded"
+    assert "opposite signs at degree 2" in found.summary()
+    assert "inf" not in found.summary().split()
+    with pytest.raises(
+        df.ProblemError, match="no learning rate lets the overlap grow: label and network have opposite"
+    ):
+        admissible_rate(problem)
 
 
 def test_leaps_need_orthonormal_directions():

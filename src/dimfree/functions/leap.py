@@ -85,14 +85,24 @@ def staircase(supports: Sequence[Sequence[int]], coefficients: Sequence[float] |
 
 def subspace_leap(terms: Terms, coefficients: Sequence[float] | None = None) -> Leap:
     """Greedy over subspaces: the lowest degree in the undiscovered directions, and all the directions it shows."""
-    expansion = _expansion(terms, coefficients)
+    sequence, _ = _discovered(_expansion(terms, coefficients))
+    return Leap(max(sequence), tuple(sequence))
+
+
+def directions(terms: Terms, coefficients: Sequence[float] | None = None) -> int:
+    """How many directions a target depends on, in whatever basis."""
+    return _discovered(_expansion(terms, coefficients))[1].shape[1]
+
+
+def _discovered(expansion: _Expansion) -> tuple[list[int], _Vector]:
+    """The degrees at which new directions are found, and the subspace that is found in the end."""
     k = len(next(iter(expansion)))
     found, sequence = np.zeros((k, 0)), []
     while (step := _next_directions(expansion, found)) is not None:
-        degree, directions = step
-        found = np.linalg.qr(np.concatenate([found, directions], axis=1))[0]
+        degree, new = step
+        found = np.linalg.qr(np.concatenate([found, new], axis=1))[0]
         sequence.append(degree)
-    return Leap(max(sequence), tuple(sequence))
+    return sequence, found
 
 
 def _expansion(terms: Terms, coefficients: Sequence[float] | None) -> _Expansion:

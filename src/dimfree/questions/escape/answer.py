@@ -1,31 +1,34 @@
 """What it takes to find a target: exponents, leap, largest rate, samples (docs/theory/committee.md, section 7)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import factorial, isfinite, nan, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from dimfree.errors import ProblemError
-from dimfree.functions.leap import coordinate_leap, subspace_leap
+from dimfree.functions.leap import Leap, Terms, coordinate_leap, directions, subspace_leap
 from dimfree.gaussian.labels import generative_exponent
 from dimfree.gaussian.links import hermite_coefficients
+from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import MultiIndex, Teacher
 from dimfree.problem import Problem
 from dimfree.questions.answer import Answer
 from dimfree.questions.escape.link import link_of, shared_exponent
 from dimfree.questions.escape.question import QUESTION
-from dimfree.questions.escape.single import admissible_rate, is_single, predicted_time
+from dimfree.questions.escape.single import admissible_rate, is_single, predicted_time, shrinks
 from dimfree.questions.exit_times.event import check_threshold
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Expansion = tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]
+_UNBOUNDED = "unbounded"  # the order of samples where no number of them is enough
+_NOTHING = 1e-7  # of the norm: a component of the activation below it is none
 _HIGHEST = 8  # degree up to which a teacher's link is expanded for its leap
 
 
@@ -37,8 +40,11 @@ class SampleComplexity(Answer[OnePassProblem]):
     generative: int | None  # generative exponent: that of the best function of the labels; None for several directions
     leap: int
     subspace_leap: int
-    admissible_rate: float | None  # the largest at which m = d^(-1/2) grows; None beyond width 1 on the sphere
-    order: str  # of the samples
+    admissible_rate: (
+        float | None
+    )  # the largest at which m = d^(-1/2) grows; None without one, and beyond width 1 on the sphere
+    order: str  # of the samples, by what the activation shows of the target
+    reason: str | None  # why no number of samples is enough
     samples: float | None  # predicted by the ODE at this rate from m = d^(-1/2), infinite when it does not leave
 
     def said(self) -> Iterator[str]:
@@ -46,12 +52,16 @@ class SampleComplexity(Answer[OnePassProblem]):
         yield f"information exponent   {self.exponent}"
         if self.generative is not None:
             yield f"generative exponent    {self.generative}"
-        yield f"leap                   {self.leap} by coordinates, {self.subspace_leap} by subspaces"
+        yield f"leap of the target     {self.leap} by coordinates, {self.subspace_leap} by subspaces"
         yield f"samples                {self.order}"
         if self.admissible_rate is not None:
             yield f"learning rate below    {self.admissible_rate:.4g} for the overlap to grow from d^(-1/2)"
-        if self.samples is not None:
+        if self.samples is not None and isfinite(self.samples):
             yield f"predicted samples      {self.samples:.3g} at this learning rate and dimension"
+        elif self.samples is not None:
+            yield f"predicted samples      none: it does not leave before run.until = {self.problem.run.until:g}"
+        if self.reason:
+            yield f"No number of samples is enough: {self.reason}."
 
     def values(self) -> dict[str, object]:
         """The numbers; a prediction that is infinite is none."""
@@ -62,6 +72,7 @@ class SampleComplexity(Answer[OnePassProblem]):
             "subspace_leap": self.subspace_leap,
             "admissible_rate": self.admissible_rate,
             "order": self.order,
+            "reason": self.reason,
             "samples": self.samples if self.samples is not None and isfinite(self.samples) else None,
         }
 
@@ -96,17 +107,55 @@ def sample_complexity(problem: Problem | str | Path | None = None, threshold: fl
     check_threshold(threshold)
     terms, coefficients = expansion(chosen)
     single = is_single(chosen)
-    directions = subspace_leap(terms, coefficients)
+    shown = _shown(chosen, terms, coefficients)
+    reason = (shrinks(chosen) if single else None) or shown.hidden
     return SampleComplexity(
         chosen,
-        shared_exponent(chosen) if chosen.data.units == 1 else min(sum(term) for term in terms if sum(term)),
+        shown.exponent,
         generative_exponent(link_of(chosen)) if chosen.data.units == 1 else None,
         coordinate_leap(terms, coefficients).leap,
-        directions.leap,
-        admissible_rate(chosen) if single else None,
-        f"d^{directions.sample_exponent}" if directions.leap != 2 else "d log d",
+        subspace_leap(terms, coefficients).leap,
+        admissible_rate(chosen) if single and reason is None else None,
+        _UNBOUNDED if reason else _order(shown.leap),
+        reason,
         predicted_time(chosen, threshold) * chosen.dimension / chosen.training.learning_rate if single else None,
     )
+
+
+class _Shown(NamedTuple):
+    """What an activation shows of a target: degrees that it does not have itself leave no trace in its gradient."""
+
+    exponent: int  # the lowest degree
+    leap: Leap
+    hidden: str | None  # which directions it never shows
+
+
+def _shown(problem: OnePassProblem, terms: Terms, coefficients: Sequence[float]) -> _Shown:
+    """Of one direction the lowest shared degree decides; of several, the subspace leap of all terms of shared degrees."""
+    if problem.data.units == 1:
+        exponent = shared_exponent(problem)
+        return _Shown(exponent, Leap(exponent, (exponent,)), None)
+    own = hermite_coefficients(problem.network.activation, max(map(sum, terms)) + 1)
+    offsets = teacher_model(problem).offsets
+    seen = {
+        term: weight
+        for term, weight in zip(terms, coefficients, strict=True)
+        if offsets or abs(own[sum(term)]) > _NOTHING * np.linalg.norm(own)
+    }
+    if not any(map(sum, seen)):
+        raise ProblemError(
+            f"target and activation share no Hermite component up to degree {max(map(sum, terms))}, so that SGD cannot "
+            "find its directions; choose another target or activation."
+        )
+    there, found = directions(terms, coefficients), directions(tuple(seen), tuple(seen.values()))
+    hidden = f"the activation shows {found} of {there} directions" if found < there else None
+    exponent = min(sum(term) for term in seen if sum(term))
+    return _Shown(exponent, subspace_leap(tuple(seen), tuple(seen.values())), hidden)
+
+
+def _order(found: Leap) -> str:
+    """How the samples grow with the dimension, up to logarithms beyond leap 2."""
+    return "d log d" if found.leap == 2 else f"d^{found.sample_exponent}"
 
 
 def expansion(problem: OnePassProblem) -> Expansion:

@@ -3,15 +3,31 @@
 import numpy as np
 
 from dimfree.functions import Activation, Polynomial, activation
-from dimfree.gaussian.links import information_exponent
+from dimfree.gaussian.links import hermite_coefficients, information_exponent
+from dimfree.onepass.model import second_layer, teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import MultiIndex, Teacher
 from dimfree.problem.activation import Hermite, Written
 
 
 def shared_exponent(problem: OnePassProblem) -> int:
-    """The lowest degree at which link and activation both have a Hermite component; an error when there is none."""
-    return information_exponent(link_of(problem), activation(problem.network.activation))
+    """The lowest degree at which link and activation both have a Hermite component; an error when there is none.
+
+    An activation with an offset has components of all degrees.
+    """
+    own = None if teacher_model(problem).offsets else activation(problem.network.activation)
+    return information_exponent(link_of(problem), own)
+
+
+def growing_side(problem: OnePassProblem) -> float | None:
+    """The sign of the overlaps near zero that grow under the gradient; None where those of either sign shrink.
+
+    The gradient moves m by l c_l b_l m^(l-1), so that at even degrees l the sign of c_l b_l decides, whatever that of m.
+    """
+    degree = shared_exponent(problem)
+    own = float(second_layer(problem)[0]) * hermite_coefficients(problem.network.activation, degree + 1)[degree]
+    side = float(np.sign(own * hermite_coefficients(label_of(problem), degree + 1)[degree]))
+    return side if degree % 2 or side > 0 else None
 
 
 def link_of(problem: OnePassProblem) -> Written:

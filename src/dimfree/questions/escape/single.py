@@ -13,7 +13,7 @@ from dimfree.onepass.limits.ode import GradientFlow, HighDimensional, OverlapEqu
 from dimfree.onepass.limits.scope import not_derived
 from dimfree.onepass.model import TeacherModel, second_layer, teacher_model
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.questions.escape.link import shared_exponent
+from dimfree.questions.escape.link import growing_side, shared_exponent
 from dimfree.questions.exit_times.event import exit_events
 
 
@@ -34,9 +34,9 @@ def single_exponent(problem: OnePassProblem) -> int:
 
 
 def beginning(problem: OnePassProblem, start: float, count: int) -> Overlaps:
-    """The overlap start d^(-1/2), for so many replicas."""
-    a = jnp.broadcast_to(second_layer(problem), (count, 1))
-    return Overlaps(jnp.ones((count, 1, 1)), jnp.full((count, 1, 1), start * problem.dimension**-0.5), a)
+    """The overlap start d^(-1/2), for so many replicas, on the side of zero on which it grows."""
+    a, side = jnp.broadcast_to(second_layer(problem), (count, 1)), growing_side(problem) or 1.0
+    return Overlaps(jnp.ones((count, 1, 1)), jnp.full((count, 1, 1), side * start * problem.dimension**-0.5), a)
 
 
 def predicted_time(problem: OnePassProblem, threshold: float, start: float = 1.0) -> float:
@@ -46,13 +46,31 @@ def predicted_time(problem: OnePassProblem, threshold: float, start: float = 1.0
 
 
 def admissible_rate(problem: OnePassProblem, start: float = 1.0) -> float:
-    """The learning rate at which the variance of the steps stops the growth of m."""
+    """The learning rate at which the variance of the steps stops the growth of m; an error where m shrinks at any rate."""
+    if why := shrinks(problem):
+        raise ProblemError(f"no learning rate lets the overlap grow: {why}.")
     gamma, first = problem.training.learning_rate, jax.tree.map(lambda x: x[0], beginning(problem, start, 1))
     drift, slowed = (
         float(_velocity(equations, teacher_model(problem), first).M[0, 0])
         for equations in (GradientFlow(), HighDimensional())
     )
-    return gamma * drift / (drift - slowed)
+    rate = gamma * drift / (drift - slowed)
+    if rate > 0:
+        return rate
+    raise ProblemError(
+        f"no learning rate lets the overlap m = {float(first.M[0, 0]):.2g} grow: there the gradient leads back to zero; "
+        "choose another activation."
+    )
+
+
+def shrinks(problem: OnePassProblem) -> str | None:
+    """Why overlaps near zero shrink at any learning rate; None where they grow."""
+    if growing_side(problem) is not None:
+        return None
+    return (
+        f"label and network have opposite signs at degree {shared_exponent(problem)}, the lowest that they share, so that "
+        "the gradient leads back to zero; change the sign of the second layer"
+    )
 
 
 @eqx.filter_jit
