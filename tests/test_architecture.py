@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "dimfree"
 # Rooms (and root files) in the order of the arrow; a room may import from its own level or earlier ones.
 LEVELS = (
     ("_version", "errors"),
-    ("registry", "files", "machine", "progress"),
+    ("registry", "files", "temporary_arrays", "machine", "progress"),
     ("arrays",),
     ("tables",),
     ("kept", "spread"),

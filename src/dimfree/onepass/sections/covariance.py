@@ -3,17 +3,13 @@
 The trace of Sigma is the dimension unless `normalise` is false, so that a learning rate means about the same for all of them.
 """
 
-import hashlib
-import tempfile
-from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
-from dimfree.files import replacing
 from dimfree.problem.section import Section
+from dimfree.temporary_arrays import array_file
 
 _TITLE = "[data.covariance]"
 
@@ -136,14 +132,7 @@ class Covariance:
 
 
 def _as_file(given: Any) -> Path:
-    """A path as it is; an array as a temporary file named by its content, because problems are written as text."""
+    """A path as it is, and an array as a temporary file."""
     if isinstance(given, str | Path):
         return Path(given)
-    written = BytesIO()
-    np.save(written, np.asarray(given), allow_pickle=False)
-    content = written.getvalue()
-    path = Path(tempfile.gettempdir()) / "dimfree-arrays" / f"{hashlib.sha256(content).hexdigest()[:16]}.npy"
-    if not path.exists():
-        with replacing(path) as temporary:
-            temporary.write_bytes(content)
-    return path
+    return array_file(given)

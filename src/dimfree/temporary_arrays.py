@@ -1,0 +1,104 @@
+"""Arrays that were given in Python, as files, because problems are written as text.
+
+They lie in a folder that only their user can enter, under names that their content decides, so that another process of the
+same user finds the same problem. The last process that uses the folder removes it, also what killed ones left there.
+"""
+
+import atexit
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from contextlib import suppress
+from functools import lru_cache
+from io import BytesIO
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import numpy as np
+
+from dimfree.errors import OutputError
+
+_NAME = "dimfree-arrays"
+_LOCK = ".lock"  # every process that uses the folder holds a shared lock of it
+
+
+def array_file(array: Any) -> Path:
+    """A .npy file with an array, until this process ends."""
+    written = BytesIO()
+    np.save(written, np.asarray(array), allow_pickle=False)
+    content = written.getvalue()
+    try:
+        path = _folder(os.getpid(), Path(tempfile.gettempdir())) / f"{hashlib.sha256(content).hexdigest()[:16]}.npy"
+        if not (path.is_file() and path.read_bytes() == content):
+            temporary = path.with_name(f"{token_hex(8)}.tmp")
+            temporary.write_bytes(content)
+            os.replace(temporary, path)
+    except OSError as failure:
+        raise OutputError(
+            f"an array could not be written to a temporary file ({failure.strerror}); save it yourself with numpy.save, "
+            "and give the name of that file."
+        ) from None
+    return path
+
+
+@lru_cache(maxsize=8)
+def _folder(process: int, shared: Path) -> Path:
+    """The folder of this user among temporary files that all users share; where there can be none, one of this process."""
+    folder = shared / f"{_NAME}-{os.geteuid()}"
+    lock = _locked(folder)
+    if lock is None:
+        own = Path(tempfile.mkdtemp(prefix=f"{_NAME}-", dir=shared))
+        atexit.register(_remove, own, process)
+        return own
+    atexit.register(_leave, folder, lock, process)
+    return folder
+
+
+def _locked(folder: Path) -> int | None:
+    """The folder's lock, shared by all who use it; None where another user has made the folder, or files have no locks."""
+    while True:
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        try:
+            if not _is_private(folder):
+                return None
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except FileNotFoundError:  # another process has just removed it
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            if os.path.samestat(os.fstat(lock), os.stat(folder / _LOCK)):
+                return lock
+        except FileNotFoundError:
+            pass
+        except OSError:
+            os.close(lock)
+            return None
+        os.close(lock)  # it was removed before the lock was there
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether it is a folder, no link to one, that belongs to this user alone."""
+    found = folder.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+
+
+def _leave(folder: Path, lock: int, process: int) -> None:
+    """Remove the folder if no other process uses it; a fork of this process has no say in it."""
+    if os.getpid() != process:
+        return
+    with suppress(OSError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        leaving = folder.with_name(f"{folder.name}-{token_hex(8)}")
+        os.rename(folder, leaving)  # whoever comes now makes another one
+        shutil.rmtree(leaving, ignore_errors=True)
+    os.close(lock)
+
+
+def _remove(own: Path, process: int) -> None:
+    if os.getpid() == process:
+        shutil.rmtree(own, ignore_errors=True)
