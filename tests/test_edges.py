@@ -117,6 +117,25 @@ def test_weights_too_large_for_numbers(tmp_path):
     )
 
 
+NUMBERS = {
+    "data.noise": 1e308,
+    "training.weight_decay": 1e300,
+    "network.second_layer_start": 1e200,
+    "data.second_layer": 1e200,
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_number_that_is_too_large_is_named(name, tmp_path):
+    """By equations that cannot take a step; what a run of SGD may blow up by is asked of the problem."""
+    wild = ("--set", "dimension=30", "--set", f"{name}={NUMBERS[name]:g}", "--set", "run.until=0.1", "--with", "ode")
+    said = told("solve", *wild, "--out", str(tmp_path), code=1)
+    assert f"lower {name}, which is {NUMBERS[name]:.3g}" in said
+    assert "start.scale" not in said
+    problem = df.Problem(dimension=30).replace(**{name: NUMBERS[name]})
+    assert problem.remedy == f"lower {name}, which is {NUMBERS[name]:.3g}"
+
+
 @pytest.mark.parametrize(("content", "sentence"), [("{broken", "is not a reference file"), ("[]", "it holds a list")])
 def test_reference_files_that_are_none(content, sentence, tmp_path):
     (tmp_path / "x.json").write_text(content)

@@ -1,11 +1,15 @@
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import dimfree as df
 from dimfree.gaussian.moments import risk
+from dimfree.onepass.limits.integration import Integrated
 from dimfree.setting import why_not
 
 KEY = jax.random.key(0)
@@ -135,6 +139,42 @@ def test_divergence_is_reported_with_the_time_and_a_suggestion():
     assert message is not None
     assert "diverges at t = 0." in message
     assert "lower training.learning_rate (try 0.75)" in message
+
+
+def test_who_keeps_the_norms_already_is_not_advised_to():
+    advice = {}
+    for spherical in (False, True):
+        p = problem(**{"training.spherical": spherical})
+        model, start = df.model(p), start_of(p)
+        lost = Integrated(start.overlaps, jnp.ones(()), jnp.asarray(False), jnp.asarray(True))
+        advice[spherical] = str(df.HighDimensional().failure(model, lost)), p.remedy
+    assert all("keep the norms with training.spherical = true" in said for said in advice[False])
+    assert not any("spherical" in said for said in advice[True])
+    assert problem(**{"training.momentum": 0.5}).remedy == "lower training.learning_rate (try 0.25)"  # not both
+
+
+def on_the_sphere(gamma, t, y):
+    """Equation (6.1) of docs/theory/committee.md for two units in the coordinates m_1, m_2 and Q_12, without noise."""
+    m, Q = y[:2], np.array([[1, y[2]], [y[2], 1]])
+    N = np.outer(m, m)
+    R = 1 - m @ m + np.sum(Q**2) / 4
+    Phi = 8 * (N - Q @ Q / 2) + 2 * gamma * (2 * R * Q + 8 * (N - (N @ Q + Q @ N) / 2 + Q @ Q @ Q / 4))
+    dm = 4 * (m - Q @ m / 2) - np.diagonal(Phi) * m / 2
+    return [*dm, Phi[0, 1] - (Phi[0, 0] + Phi[1, 1]) / 2 * y[2]]
+
+
+def test_on_the_sphere_rounding_does_not_grow():
+    """Between Q and Qᵀ there is a difference of rounding, which projections enlarge where steps shorten the weights."""
+    square = {"network.activation": "square", "data.activation": "square", "network.width": 2, "data.units": 1}
+    p = problem(**square, **{"data.noise": 0.0, "training.learning_rate": 0.5, "training.spherical": True})
+    Q, M = np.array([[1, 0.005], [0.005, 1]]), np.array([[-0.022], [0.032]])
+    start = df.Start(df.Overlaps(*jax.device_put((Q, M, np.ones(2)))), None, jnp.zeros(2))
+    times = np.array([2.0, 10.0, 60.0])
+    found = solve(df.HighDimensional(), df.model(p), start, jnp.asarray(times))
+    told = solve_ivp(partial(on_the_sphere, 0.5), (0, 60), [*M[:, 0], 0.005], "DOP853", times, rtol=1e-11, atol=1e-12)
+    Q, M = np.asarray(found["Q"])[:, 0], np.asarray(found["M"])[:, 0, :, 0]
+    np.testing.assert_array_equal(Q, np.swapaxes(Q, 1, 2))
+    np.testing.assert_allclose(np.column_stack([M, Q[:, 0, 1]]), told.y.T, atol=1e-5)
 
 
 def test_the_ode_refuses_where_no_limit_exists():

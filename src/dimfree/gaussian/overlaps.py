@@ -20,6 +20,11 @@ class Overlaps(eqx.Module):
         bottom = jnp.concatenate([jnp.swapaxes(self.M, -1, -2), P], axis=-1)
         return jnp.concatenate([top, bottom], axis=-2)
 
+    @property
+    def symmetric(self) -> "Overlaps":
+        """The same with Q = Qᵀ to the last bit: what rounding makes of the difference can grow without end."""
+        return Overlaps((self.Q + jnp.swapaxes(self.Q, -1, -2)) / 2, self.M, self.a)
+
 
 def eigenpairs(Omega: Float[Array, "*batch n n"]) -> tuple[Float[Array, "*batch n"], Float[Array, "*batch n n"]]:
     """Eigenvalues, ascending, and eigenvectors, one matrix after the other.

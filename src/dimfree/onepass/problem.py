@@ -1,5 +1,6 @@
 """The problem of one-pass SGD: data, network, training rule, start and run, frozen and validated."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from dimfree.problem import Problem
 if TYPE_CHECKING:
     from dimfree.onepass.manifold import Manifold
 
+EXTREME = 1e6  # a number above this is the reason why training blows up, whatever its steps are
 _MOST_FEATURES = 5_000  # of a hidden manifold, whose covariance has no structure to be used
 _EMBEDDED = (TwoGaussians, Hypercube)  # data with an embedded problem of their own
 
@@ -219,6 +221,27 @@ class OnePassProblem(Problem):
 
     @property
     def remedy(self) -> str:
-        """A smaller step, or weights that cannot grow."""
-        rate = self.training.learning_rate
-        return f"lower training.learning_rate (try {rate / 4:.2g}) or keep the norms with training.spherical = true"
+        """A smaller step, or weights that cannot grow; where another number is beyond all that is meant, that one."""
+        training, numbers = self.training, dict(self._numbers())
+        name = max(numbers, key=lambda one: numbers[one])
+        if numbers[name] > EXTREME:
+            return f"lower {name}, which is {numbers[name]:.3g}"
+        return smaller_steps(training.learning_rate, projectable=not training.spherical and not training.momentum)
+
+    def _numbers(self) -> Iterator[tuple[str, float]]:
+        """What training blows up with, besides its steps."""
+        yield "data.noise", self.data.noise
+        yield "training.weight_decay", self.training.weight_decay
+        sizes = {
+            "data.second_layer": getattr(self.data, "second_layer", 0.0),
+            "network.second_layer_start": self.network.second_layer_start,
+            "start.scale": getattr(self.start, "scale", 0.0),
+        }
+        for name, value in sizes.items():
+            yield name, 1.0 if isinstance(value, str) else float(np.max(np.abs(np.asarray(value, dtype=float))))
+
+
+def smaller_steps(rate: float, *, projectable: bool) -> str:
+    """What to change when training blows up, as the end of a sentence; `projectable`, weights may be kept on a sphere."""
+    keep = " or keep the norms with training.spherical = true" if projectable else ""
+    return f"lower training.learning_rate (try {rate / 4:.2g}){keep}"

@@ -135,9 +135,10 @@ def typical_overlaps(problem: OnePassProblem) -> Overlaps | None:
         case OverlapStart():
             return _given(problem, start)
         case GaussianStart() | SphereStart():
-            return Overlaps(
-                jax.device_put(start.scale**2 * np.eye(p)), jax.device_put(np.zeros((p, k))), second_layer(problem)
-            )
+            Q = np.diag(
+                np.full(p, start.scale * start.scale)
+            )  # which may be infinite, where a power would raise an error
+            return Overlaps(jax.device_put(Q), jax.device_put(np.zeros((p, k))), second_layer(problem))
         case WeightsStart():
             return None
 

@@ -41,7 +41,12 @@ _TRAPEZOID_RADIUS = {1: 8.6, 2: 8.6, 3: 7.6, 4: 6.6}
 
 
 def variance(model: Learner, state: Overlaps) -> Float[Array, "p p"]:
-    """Psi^Var by the most exact rung that applies."""
+    """Psi^Var by the most exact rung that applies, symmetric to the last bit: equations of the overlaps rely on it."""
+    found = _variance(model, state)
+    return (found + found.T) / 2
+
+
+def _variance(model: Learner, state: Overlaps) -> Float[Array, "p p"]:
     match variance_method(model):
         case "erf":
             return variance_erf(state.covariance(model.target.P), _weights(model, state), state.a, model.Delta)

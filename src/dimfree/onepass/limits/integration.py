@@ -15,9 +15,11 @@ import optimistix
 from jaxtyping import Array, Bool, Float, Key
 
 from dimfree.description import Dynamics, Evolution, Observed, Values
+from dimfree.onepass.limits.causes import extreme_number, why_no_first_step
 from dimfree.onepass.limits.caution import unresolved
 from dimfree.onepass.limits.scope import not_derived
-from dimfree.onepass.model import DirectionsModel, TeacherModel
+from dimfree.onepass.model import DirectionsModel, StructuredModel, TeacherModel
+from dimfree.onepass.problem import smaller_steps
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
@@ -114,9 +116,13 @@ class Equations(Integration[M, Y], Evolution[M, Start, Integrated[Y]], Generic[M
     models: ClassVar[type[DirectionsModel]] = TeacherModel
     needs: ClassVar[frozenset[str]] = frozenset({"pairs"})
     chunk: ClassVar[int] = 16
-    remedy: ClassVar[str] = (
-        "lower training.learning_rate (try {quarter:.2g}) or keep the norms with training.spherical = true"
-    )
+
+    def remedy(self, model: M) -> str:
+        """What to change when the equations blow up, as the end of a sentence."""
+        if extreme := extreme_number(model):
+            return extreme
+        projectable = not model.spherical and not (isinstance(model, StructuredModel) and model.momentum)
+        return smaller_steps(float(model.gamma), projectable=projectable)
 
     def refuses(self, problem: Problem, model: M) -> str | None:
         """Offsets, noise on the weights and a frozen first layer are not part of these limits."""
@@ -132,12 +138,9 @@ class Equations(Integration[M, Y], Evolution[M, Start, Integrated[Y]], Generic[M
             return None
         t, gamma = float(state.time), float(model.gamma)
         if state.diverged and t == 0:
-            return f"the {self.name} cannot start: overlaps above {_BLOW_UP:g} never come back; lower start.scale."
+            return f"the {self.name} cannot start: {why_no_first_step(model, state.state, _BLOW_UP)}"
         if state.diverged:
-            return (
-                f"the {self.name} diverges at t = {t:.3g} with learning rate {gamma:g}; "
-                f"{self.remedy.format(quarter=gamma / 4)}."
-            )
+            return f"the {self.name} diverges at t = {t:.3g} with learning rate {gamma:g}; {self.remedy(model)}."
         return (
             f"the {self.name} could not be integrated past t = {t:.3g} within its tolerance (rtol = {self.rtol:g}); "
             "raise rtol, or stop earlier with run.until."

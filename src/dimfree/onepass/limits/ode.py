@@ -111,7 +111,11 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
         return decayed(model, state, self.drift(model, t, state))
 
     def drift(self, model: DirectionsModel, t: Float[Array, ""], state: Overlaps) -> Overlaps:
-        """What learning does to the overlaps, before weights decay."""
+        """What learning does to the overlaps, before weights decay; a symmetric Q stays symmetric to the last bit.
+
+        Projections to the sphere would let a difference between Q and Qᵀ grow wherever gradients shorten the weights.
+        """
+        state = state.symmetric
         rate, terms = model.schedule(t), gradient_terms(model, state)
         Phi = rate * terms.PsiGF
         if self.variance_on:

@@ -48,7 +48,10 @@ class WideNetwork(Equations[DirectionsModel, Particles]):
 
     self_term: bool = True
     needs: ClassVar[frozenset[str]] = frozenset()
-    remedy: ClassVar[str] = "stop earlier with run.until, or choose a bounded activation"
+
+    def remedy(self, model: DirectionsModel) -> str:
+        """Their equations have no learning rate to lower."""
+        return "stop earlier with run.until, or choose a bounded activation"
 
     @abstractmethod
     def terms(self, model: DirectionsModel, state: Particles) -> ClosureTerms:
