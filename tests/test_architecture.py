@@ -15,7 +15,7 @@ LEVELS = (
     ("registry", "files", "temporary_arrays", "machine", "progress"),
     ("arrays",),
     ("tables",),
-    ("kept", "spread"),
+    ("forms", "kept", "spread"),
     ("compiled",),
     ("problem",),
     ("setting",),

@@ -6,7 +6,7 @@ Whoever decided about jax's own cache is left alone.
 import gc
 import os
 import sys
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import update_wrapper, wraps
 from math import prod
@@ -22,6 +22,7 @@ from jax.experimental.compilation_cache import compilation_cache
 from jax.extend.core import ClosedJaxpr, Jaxpr
 from jax.typing import ArrayLike
 
+from dimfree.forms import MOST, Forms
 from dimfree.kept import ARRAY, Kept, Numbers, load, load_numbers, name_of, save, save_numbers
 from dimfree.machine import WORTH_KEEPING, programs_folder
 
@@ -29,7 +30,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Options = dict[str, bool | str]
 
-FORMS: dict[Hashable, Kept] = {}  # what this process has compiled or loaded
+FORMS = Forms[Kept](MOST)  # what this process has compiled or loaded
 _folder: list[Path] = []  # where programs are kept, once that is decided
 
 # XLA's former code generator builds programs of many small operations in half the time; what it builds is as fast for the
@@ -85,9 +86,7 @@ class Program(Generic[P, T]):
         given, tree = jax.tree.flatten(dynamic)
         constants, structure = jax.tree.flatten(static)
         form = (self, tree, structure, tuple(constants), tuple(jax.typeof(leaf) for leaf in given))
-        if form not in FORMS:
-            FORMS[form] = self._kept(given, tree, static)
-        return FORMS[form], given
+        return FORMS.get(form, lambda: self._kept(given, tree, static)), given
 
     def _kept(self, given: list[ArrayLike], tree: jax.tree_util.PyTreeDef, static: object) -> Kept:
         """From its file, or compiled and written to one, if it can have one."""

@@ -1,0 +1,50 @@
+"""The programs that a process holds: those that were used last, because every one of them takes memory and memory maps.
+
+A system allows a process so many memory maps (65,530 on Linux); a program takes fifty, and one that needs more is aborted.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock, RLock
+from typing import Generic, TypeVar
+
+F = TypeVar("F")
+
+MOST = 128  # programs; a comparison of all descriptions takes some thirty
+
+
+class Forms(Generic[F]):
+    """Compiled forms by what they depend on. A form that is dropped is freed when no thread runs it any more."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._held = most, OrderedDict[Hashable, F]()
+        self._books, self._making = Lock(), RLock()
+
+    def get(self, form: Hashable, make: Callable[[], F]) -> F:
+        """The form, made if it is not held: by one thread at a time, and once if several ask for it."""
+        if (found := self._found(form)) is not None:
+            return found
+        with self._making:
+            if (found := self._found(form)) is not None:
+                return found
+            made = make()
+            with self._books:
+                self._held[form] = made
+                while len(self._held) > self._most:
+                    self._held.popitem(last=False)
+        return made
+
+    def clear(self) -> None:
+        """Hold nothing."""
+        with self._books:
+            self._held.clear()
+
+    def __len__(self) -> int:
+        """How many forms are held."""
+        return len(self._held)
+
+    def _found(self, form: Hashable) -> F | None:
+        with self._books:
+            if form in self._held:
+                self._held.move_to_end(form)
+            return self._held.get(form)
