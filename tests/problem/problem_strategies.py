@@ -1,8 +1,9 @@
-"""Problems of every kind, as the tables of a TOML file, for hypothesis."""
+"""Problems of every kind in which something can be learned, as the tables of a TOML file, for hypothesis."""
 
 from typing import Any
 
 import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from dimfree.problem.activation import NAMES
@@ -42,7 +43,7 @@ tables = increasing.flatmap(
         {
             "kind": st.sampled_from(["steps", "linear"]),
             "times": st.just(times),
-            "factors": st.lists(non_negative, min_size=len(times), max_size=len(times)),
+            "factors": st.tuples(positive, *[non_negative] * (len(times) - 1)).map(list),
         }
     )
 )
@@ -60,7 +61,7 @@ training = st.fixed_dictionaries(
     {
         "learning_rate": positive,
         "batch": st.integers(1, 1000),
-        "second_layer_rate": non_negative,
+        "second_layer_rate": positive,
         "weight_decay": non_negative,
         "second_layer_decay": st.one_of(non_negative, st.just("same")),
         "spherical": st.booleans(),
@@ -88,11 +89,12 @@ run = st.fixed_dictionaries(
 
 @st.composite
 def teacher(draw: st.DrawFn, units: int) -> dict[str, Any]:
-    teachers = draw(directions(units, units))
+    teachers, second_layer = draw(directions(units, units)), draw(st.one_of(number, numbers(units)))
+    assume(np.any(second_layer * np.diag(teachers @ teachers.T)))
     return {
         "units": units,
         "activation": draw(activation),
-        "second_layer": draw(st.one_of(number, numbers(units))),
+        "second_layer": second_layer,
         "overlap": draw(st.sampled_from(["orthonormal", (teachers @ teachers.T).tolist()])),
         "scaling": draw(scaling),
         "noise": draw(non_negative),
@@ -104,7 +106,11 @@ def link(draw: st.DrawFn, units: int) -> dict[str, Any]:
     term = st.lists(st.integers(0, 20), min_size=units, max_size=units)
     terms = [[1] * units, *draw(st.lists(term, max_size=3))]
     table = {"kind": "multi-index", "terms": terms, "noise": draw(non_negative)}
-    return {**table, "coefficients": draw(numbers(len(terms)))} if draw(st.booleans()) else table
+    if not draw(st.booleans()):
+        return table
+    table["coefficients"] = draw(numbers(len(terms)))
+    assume(table["coefficients"][0])
+    return table
 
 
 @st.composite
@@ -128,6 +134,8 @@ def problem_tables(draw: st.DrawFn) -> dict[str, Any]:
     P = np.array(data["overlap"]) if isinstance(data.get("overlap"), list) else np.eye(units)
     dimension = draw(st.integers(width + units + 1, 10**9))
     one_step = rule["learning_rate"] / (width * dimension)
+    second_layer = draw(st.one_of(number, st.just("signs"), numbers(width)))
+    assume(second_layer == "signs" or np.any(second_layer))
     return {
         "dimension": dimension,
         "data": data,
@@ -135,7 +143,7 @@ def problem_tables(draw: st.DrawFn) -> dict[str, Any]:
             "width": width,
             "activation": draw(activation),
             **learns,
-            "second_layer_start": draw(st.one_of(number, st.just("signs"), numbers(width))),
+            "second_layer_start": second_layer,
             "scaling": draw(scaling),
         },
         "training": rule,

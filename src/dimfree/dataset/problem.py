@@ -128,6 +128,22 @@ class DataSetProblem(Problem):
             )
         return self
 
+    @model_validator(mode="after")
+    def _leaves_the_origin(self) -> "DataSetProblem":
+        if self.start.overlap or self.start.variance:
+            return self
+        if self.training.spherical:
+            raise ValueError(
+                "start.overlap and start.variance are 0, and training.spherical = true keeps that norm, so that nothing is "
+                "learned; give one that is not 0."
+            )
+        if isinstance(self.data, ThreeClusters | PhaseRetrieval) and not self.training.temperature:
+            raise ValueError(
+                f"start.overlap and start.variance are 0, where no gradient of data.kind = {self.data.kind!r} acts, so that "
+                "nothing is learned; give one that is not 0."
+            )
+        return self
+
     @property
     def time_step(self) -> float:
         """The learning rate."""

@@ -64,6 +64,10 @@ def lazy_model(problem: LazyProblem) -> LazyModel:
         raise ProblemError(
             f"point {empty[0]} of the data is 0, which no first layer sees; leave it out (counted from 0)."
         )
+    if not data.y[:n].any():
+        raise ProblemError(
+            "all labels to train on are 0, and so is the network at its start: there is nothing to learn; give other labels."
+        )
     pair = coinciding(shape, data.X[:n])
     if pair is not None:
         i, j = pair

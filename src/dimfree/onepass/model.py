@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Float32, Int
 
-from dimfree.errors import RefusalError
+from dimfree.errors import ProblemError, RefusalError
 from dimfree.functions.activation import Activation
 from dimfree.functions.features import FEATURES
 from dimfree.functions.fourier import FourierSum
@@ -264,6 +264,11 @@ def _target(data: TeacherNetwork | MultiIndex, overlap: Float[np.ndarray, "k k"]
     if isinstance(data, MultiIndex):
         terms, coefficients = data.expansion
         return HermiteLink(terms, jax.device_put(np.array(coefficients)), P)
+    taught = activation(data.activation)
+    if taught.is_constant:
+        raise ProblemError(
+            f"data.activation ({taught.name}) is constant, so there is nothing to learn; choose another one."
+        )
     stretch = data.units * prefactor(data.scaling, data.units)
     a_star = np.broadcast_to(np.asarray(data.second_layer, dtype=float), (data.units,)) * stretch
-    return Committee(activation(data.activation), jax.device_put(a_star), P)
+    return Committee(taught, jax.device_put(a_star), P)

@@ -1,6 +1,7 @@
 """The problem of one-pass SGD: data, network, training rule, start and run, frozen and validated."""
 
 from collections.abc import Iterator
+from math import isinf
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from dimfree.onepass.sections.start import GaussianStart, OverlapStart, SphereSt
 from dimfree.onepass.sections.training import OnePass
 from dimfree.onepass.spectrum import Spectrum, dimension_of, spectrum
 from dimfree.problem import Problem
+from dimfree.problem.schedule import begins
 
 if TYPE_CHECKING:
     from dimfree.onepass.manifold import Manifold
@@ -114,7 +116,22 @@ class OnePassProblem(Problem):
             )
         if isinstance(self.start, OverlapStart):
             self._check_overlaps(self.start)
+        self._check_that_something_learns()
         return self
+
+    def _check_that_something_learns(self) -> None:
+        """Data and network say by themselves where labels are constant or outputs stay 0; here is what takes two sections."""
+        if (late := begins(self.training.schedule)) >= self.run.until:
+            when = "at all times" if isinf(late) else f"until t = {late:g}, and run.until is {self.run.until:g}"
+            raise ValueError(
+                f"training.schedule keeps the learning rate at 0 {when}, so that nothing is learned; give a positive factor "
+                "earlier, or leave the schedule out."
+            )
+        trained, still = self.network.trained, self.training.second_layer_rate == 0
+        if "second-layer" in trained and still and (len(trained) == 1 or self.network.starts_at_zero):
+            raise ValueError(
+                "training.second_layer_rate = 0 keeps the second layer as it starts, and without it nothing is learned; raise it."
+            )
 
     def _check_manifold(self, data: HiddenManifold) -> None:
         if data.units > data.latent:
@@ -139,6 +156,10 @@ class OnePassProblem(Problem):
         if M.shape != (p, k):
             raise ValueError(f"start.M has shape {M.shape}; it must be {p} x {k} (network.width x data.units).")
         check_covariance(np.array(start.Q, dtype=object), p, "start.Q")
+        if self.training.spherical and not np.all(np.diag(np.array(start.Q, dtype=float)) > 0):
+            raise ValueError(
+                "start.Q has a unit of norm 0, which training.spherical = true cannot keep on a sphere; give norms above 0."
+            )
         Omega = np.block([[np.array(start.Q), M.astype(float)], [M.astype(float).T, self.teacher_overlap]])
         check_covariance(Omega.astype(object), p + k, "the joint overlap matrix of start.Q, start.M and the teacher")
         if np.linalg.matrix_rank(Omega, tol=1e-8) > self.dimension:

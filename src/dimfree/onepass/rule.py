@@ -11,6 +11,7 @@ from typing import ClassVar, TypedDict
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from dimfree.description import Model
@@ -21,6 +22,7 @@ from dimfree.functions.schedule import Schedule, schedule
 from dimfree.onepass.law import Law
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections.network import prefactor
+from dimfree.onepass.sections.start import OverlapStart
 
 _STIFF = 4, 5  # powers of ten of eta_a that are told apart: each is a trace of its own
 
@@ -125,7 +127,7 @@ def rule_of(problem: OnePassProblem) -> Rule:
         all_scheduled=training.scheduled == "everything",
         few_dimensions=problem.dimension if problem.dimension < network.width + problem.data.units + blocked else None,
         stiffness=_stiffness(eta_a) if "second-layer" in network.trained else 0,
-        activation=_learning(activation(network.activation)),
+        activation=_learning(problem, activation(network.activation)),
         schedule=schedule(training.schedule),
         dimension=jax.device_put(float(problem.dimension)),
         gamma=jax.device_put(training.learning_rate),
@@ -140,10 +142,17 @@ def _stiffness(eta_a: float) -> int:
     return max((power for power in _STIFF if eta_a >= (1 - 1e-9) * 10.0**power), default=0)
 
 
-def _learning(sigma: Activation) -> Activation:
+def _learning(problem: OnePassProblem, sigma: Activation) -> Activation:
     if sigma.is_constant:
         raise ProblemError(
             f"network.activation ({sigma.name}) is constant, so that nothing can be learned; choose another one."
+        )
+    network, start = problem.network, problem.start
+    alone = "second-layer" not in network.trained and not network.has_offsets
+    if alone and isinstance(start, OverlapStart) and not np.any(start.Q) and not sigma.derivative(jnp.zeros(())):
+        raise ProblemError(
+            f"start.Q is 0 and so is the derivative of {sigma.name} there: no gradient acts, so that nothing is learned; give "
+            "overlaps that are not 0."
         )
     return sigma
 

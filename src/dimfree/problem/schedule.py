@@ -1,6 +1,7 @@
 """Learning-rate schedules as they are written in a problem."""
 
 from itertools import pairwise
+from math import inf
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
@@ -95,3 +96,15 @@ def _check_table(times: tuple[float, ...], factors: tuple[float, ...]) -> None:
 Schedule = Annotated[
     PowerDecay | ExponentialDecay | Steps | LinearKnots | WarmUpCosine | HoldThenPower, Field(discriminator="kind")
 ]
+
+
+def begins(schedule: Schedule | None) -> float:
+    """The time until which the rate is 0; infinite if it is never anything else."""
+    if not isinstance(schedule, Steps | LinearKnots):
+        return 0.0
+    first = next((n for n, factor in enumerate(schedule.factors) if factor > 0), None)
+    if first is None:
+        return inf if isinstance(schedule, LinearKnots) or schedule.times[0] == 0 else 0.0
+    if isinstance(schedule, Steps):
+        return schedule.times[first] if schedule.times[0] == 0 else 0.0
+    return schedule.times[first - 1] if first else 0.0

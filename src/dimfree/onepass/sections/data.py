@@ -43,6 +43,12 @@ class TeacherNetwork(Section):
             )
         if self.overlap != "orthonormal":
             check_covariance(np.array(self.overlap, dtype=object), self.units, "overlap")
+        norms = np.ones(self.units) if self.overlap == "orthonormal" else np.diag(np.array(self.overlap, dtype=float))
+        if not np.any(np.broadcast_to(self.second_layer, (self.units,)) * norms):
+            raise ValueError(
+                "the label is constant: every unit of the teacher has 0 in second_layer or on the diagonal of overlap, so there "
+                "is nothing to learn; give a unit for which both are not 0."
+            )
         return self
 
 
@@ -111,6 +117,11 @@ class MultiIndex(Section):
             raise ValueError(f"{len(self.coefficients)} coefficients for {len(self.terms)} terms; give one per term.")
         if all(sum(term) == 0 for term in self.terms):
             raise ValueError("the link is constant: no term has a positive degree, so there is nothing to learn.")
+        if not any(c for term, c in zip(*self.expansion, strict=True) if sum(term)):
+            raise ValueError(
+                "the link is constant: all terms of positive degree have the coefficient 0, so there is nothing to learn; give "
+                "one that is not 0."
+            )
         return self
 
     @property

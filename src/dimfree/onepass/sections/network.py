@@ -52,7 +52,25 @@ class TwoLayer(Section):
             raise ValueError(
                 f"second_layer_start has {len(self.second_layer_start)} entries for width {self.width}; give one per unit."
             )
+        if "second-layer" not in self.trained and self.starts_at_zero:
+            raise ValueError(
+                f"second_layer_start = {self.second_layer_start!r} is 0 for every unit and stays so, so that nothing can be "
+                "learned; give a value that is not 0, or put 'second-layer' into trained."
+            )
         return self
+
+    @property
+    def starts_at_zero(self) -> bool:
+        """Whether the second layer is 0 for every unit at the start."""
+        match self.second_layer_start:
+            case "signs":
+                return False
+            case "uniform":
+                return self.width == 1
+            case tuple(given):
+                return not any(given)
+            case value:
+                return value == 0
 
     @property
     def second_layer(self) -> Literal["fixed", "trained"]:
