@@ -31,8 +31,10 @@ def test_the_command_prints_one_object_and_writes_its_files(tmp_path):
     problem = df.load(found["files"]["problem"])
     assert problem.training.schedule.kind == "linear"
     assert problem.replace(**{"training.schedule": None}) == linear(0.1, 20.0)
-    first = (tmp_path / "out" / "best.csv").read_text().splitlines()[:2]
-    assert first == ["step,rate", f"0,{problem.training.schedule.factors[0]!r}"]
+    lines = (tmp_path / "out" / "best.csv").read_text().splitlines()
+    assert f"# Digest of the problem: {problem.digest}." in lines
+    rows = [line for line in lines if not line.startswith("#")]
+    assert rows[:2] == ["step,rate", f"0,{problem.training.schedule.factors[0]!r}"]
 
 
 WRONG = {

@@ -44,8 +44,8 @@ class SampleComplexity(Answer[OnePassProblem]):
         float | None
     )  # the largest at which m = d^(-1/2) grows; None without one, and beyond width 1 on the sphere
     order: str  # of the samples, by what the activation shows of the target
-    reason: str | None  # why no number of samples is enough
     samples: float | None  # predicted by the ODE at this rate from m = d^(-1/2), infinite when it does not leave
+    reason: str | None = None  # why no number of samples is enough
 
     def said(self) -> Iterator[str]:
         """One line per number."""
@@ -117,8 +117,8 @@ def sample_complexity(problem: Problem | str | Path | None = None, threshold: fl
         subspace_leap(terms, coefficients).leap,
         admissible_rate(chosen) if single and reason is None else None,
         _UNBOUNDED if reason else _order(shown.leap),
-        reason,
         predicted_time(chosen, threshold) * chosen.dimension / chosen.training.learning_rate if single else None,
+        reason,
     )
 
 

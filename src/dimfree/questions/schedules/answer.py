@@ -23,10 +23,11 @@ from dimfree.questions.schedules import words
 from dimfree.questions.schedules.batches import BatchSchedule, batches
 from dimfree.questions.schedules.certificate import Certificate, inside
 from dimfree.questions.schedules.confirmation import BY, Confirmation, confirmed
-from dimfree.questions.schedules.export import SCRIPTS, as_csv, as_optax, as_script, as_torch, schedule_table
+from dimfree.questions.schedules.export import SCRIPTS, as_csv, as_optax, as_script, as_torch
 from dimfree.questions.schedules.knobs import NUMBERS
 from dimfree.questions.schedules.optimum import Hunt, Optimum, Tried, samples_per_dimension
 from dimfree.questions.schedules.runs import factors_at, looks
+from dimfree.questions.schedules.survival import survival
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,9 +116,9 @@ class Schedules(Answer[OnePassProblem]):
 
     @property
     def exit_code(self) -> int:
-        """0 only if the search converged and the gain survives real SGD, where that was asked."""
-        survives = self.confirmed is None or words.lost(self) is None
-        return 0 if self.certificate.converged and survives else 1
+        """0 only if the search converged and real SGD shows that the gain survives, where that was asked."""
+        real = survival(self)
+        return 0 if self.certificate.converged and (real is None or real.survives) else 1
 
     def table(self) -> Table:
         """A row per schedule."""
@@ -210,7 +211,7 @@ class Schedules(Answer[OnePassProblem]):
             case ".toml":
                 text = dumps(self.best)
             case ".csv":
-                text = as_csv(schedule_table(self))
+                text = as_csv(self.best)
             case ".py":
                 text = as_script(self.best, self.export)
             case _:

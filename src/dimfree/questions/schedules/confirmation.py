@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, isfinite, nan
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
+from scipy.special import stdtrit  # `scipy.stats` takes as long to import as jax
 
 from dimfree.comparison.run import own_key, starts_of
 from dimfree.description import AnyDescription
@@ -14,6 +16,7 @@ from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.questions.schedules.optimum import Hunt, Tried
 from dimfree.questions.schedules.runs import risks
 
+_USUAL = 0.05  # intervals contain the truth but for this often
 BY: dict[str, AnyDescription] = {"chain": OverlapChain(), "sgd": VectorSGD()}
 
 
@@ -30,15 +33,29 @@ class Confirmation:
         return self.risks[name][-1]
 
     def log_gain(self, name: str = "optimal", over: str = "constant") -> tuple[float, float]:
-        """The logarithm of the ratio of exp<log risk>, and its standard error.
+        """The logarithm of the ratio of exp<log risk>, and its standard error; nan from a single run."""
+        each = self._independent(name, over)
+        return float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else nan
 
-        Starts and samples are shared by all schedules, so that differences are taken replica by replica; what scatters are
-        starts, if there are several.
+    def interval(self, name: str, over: str) -> tuple[float, float]:
+        """Between which numbers that logarithm lies at 95 %, by Student's t; from a single run anything is possible."""
+        value, error = self.log_gain(name, over)
+        freedom = len(self._independent(name, over)) - 1
+        reach = error * float(stdtrit(freedom, 1 - _USUAL / 2)) if freedom else inf
+        return value - reach, value + reach
+
+    def _independent(self, name: str, over: str) -> Float[np.ndarray, " n"]:
+        """Starts and samples are shared by all schedules, so that differences are taken replica by replica.
+
+        What scatters are starts, if there are several.
         """
         gained = np.log(self.ends(over)) - np.log(self.ends(name))
-        independent = gained.mean(axis=1) if len(gained) > 1 else gained[0]
-        error = independent.std(ddof=1) / np.sqrt(len(independent)) if len(independent) > 1 else 0.0
-        return float(gained.mean()), float(error)
+        return np.asarray(gained.mean(axis=1) if len(gained) > 1 else gained[0])
+
+    @property
+    def replicas(self) -> int:
+        """Of every schedule, over all starts."""
+        return int(self.ends("optimal").size)
 
     def gain(self, name: str = "optimal", over: str = "constant") -> tuple[float, float]:
         """The same as a ratio."""
@@ -62,7 +79,8 @@ class Confirmation:
         """The gain over the constant with its error, for a table."""
         if name not in self.risks or name == "constant" or self.lost(name) or self.lost("constant"):
             return ""
-        return "{:.3g} ± {:.1g}".format(*self.gain(name))
+        value, error = self.gain(name)
+        return f"{value:.3g} ± {error:.1g}" if isfinite(error) else f"{value:.3g}"
 
     def plain(self) -> dict[str, object]:
         """Mean, median and worst replica of every schedule, and its gain, as plain data."""
@@ -81,7 +99,8 @@ class Confirmation:
             "exp_mean_log": float(np.exp(np.log(ends).mean())),
         }
         if name != "constant" and not self.lost("constant"):
-            found["gain"] = dict(zip(("value", "error"), self.gain(name), strict=True))
+            value, error = self.gain(name)
+            found["gain"] = {"value": value, "error": error if isfinite(error) else None}
         return found
 
     def dataset(self, samples: Float[np.ndarray, " t"]) -> xr.Dataset:

@@ -25,9 +25,38 @@ def schedule_table(best: "Schedules | OnePassProblem") -> Rows:
     return np.stack([steps, StepRate(problem)(steps)], axis=1)
 
 
-def as_csv(rows: Rows) -> str:
-    """With a line of names."""
-    return "step,rate\n" + "".join(f"{int(step)},{rate!r}\n" for step, rate in rows.tolist())
+def as_csv(problem: OnePassProblem) -> str:
+    """The table with a line of names, below comments that say what the rate multiplies."""
+    rows = "".join(f"{int(step)},{rate!r}\n" for step, rate in schedule_table(problem).tolist())
+    return f"{_comments(problem)}step,rate\n{rows}"
+
+
+def _comments(problem: OnePassProblem) -> str:
+    """Which update the rate belongs to, in lines of comments: with other inputs, batches or networks it is another rate."""
+    network, training = problem.network, problem.training
+    before = {"mean": "1/width", "sqrt": "1/sqrt(width)", "sum": "1"}[network.scaling]
+    offset = " + b_i" if network.has_offsets else ""
+    lines = [
+        "Learning rates by step, found by dimfree optimise.",
+        f"Network: f = s sum_i a_i sigma(w_i.x{offset}), s = {before}, width {network.width}.",
+        f"Inputs: dimension d = {problem.dimension}, every coordinate of variance 1/d.",
+        f"Update: w <- w - rate * gradient, of the loss (y - f)^2/2, mean over a batch of {training.batch}.",
+    ]
+    if "bias" in network.trained:
+        lines.append("Offsets: b <- b - rate/d * gradient.")
+    if "second-layer" in network.trained:
+        lines.append(f"Second layer: a <- a - {training.second_layer_rate:g} * rate/d * gradient.")
+    if training.spherical:
+        lines.append("After every step each w_i is put back to its norm at the start.")
+    if training.weight_decay:
+        lines.append(
+            f"Weight decay: w <- w - {training.weight_decay * problem.time_step:.4g} w in every step, whatever the rate."
+        )
+    lines += [
+        "Inputs of variance 1 and weights of squared norm 1 instead: divide the rate by d.",
+        f"Digest of the problem: {problem.digest}.",
+    ]
+    return "".join(f"# {line}\n" for line in lines)
 
 
 class StepRate:
@@ -105,4 +134,4 @@ def as_script(problem: OnePassProblem, library: str) -> str:
     told = SCRIPTS[library].format(
         steps=[int(step) for step in steps], rates=rates.tolist(), base=problem.training.learning_rate
     )
-    return f'"""Learning rates by step, found by dimfree optimise."""\n\n{told}'
+    return f"{_comments(problem)}\n{told}"

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dimfree.errors import ProblemError
 from dimfree.onepass.limits.caution import unresolved
 from dimfree.onepass.limits.ode import HighDimensional
@@ -12,14 +10,12 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.questions.schedules.batches import BatchSchedule
 from dimfree.questions.schedules.certificate import Certificate
 from dimfree.questions.schedules.optimum import Tried
+from dimfree.questions.schedules.survival import WORTH, survival
 
 if TYPE_CHECKING:
     from dimfree.questions.schedules.answer import Schedules
 
 _STILL = 0.9  # of the risk at half of the run that is left at its end: on a plateau
-_WORTH = 1.01  # gains below this are not worth a word
-_SURVIVES = 0.5  # the share of a gain, in logarithms, that real SGD must show
-_SURE = 2.0  # standard errors
 _CERTAIN = {"pontryagin_error": 0.02, "hamiltonian_spread": 0.02, "knots_doubled_gain": 0.01, "starts_spread": 1e-3}
 
 
@@ -33,15 +29,22 @@ def certified(found: Certificate) -> str:
 
 
 def verdict(best: "Schedules") -> str:
-    """What a schedule is worth here, in one sentence."""
-    gain, family = best.gain(), best.family
-    if gain < _WORTH:
-        return "A constant rate is as good as any schedule."
-    said = f"The best schedule ends {gain:.3g} times below the best constant rate"
+    """What a schedule is worth here: one sentence about the limit, and one about real SGD where it ran."""
+    real = survival(best)
+    if best.gain() < WORTH:
+        return "A constant rate is as good as any schedule." + (f" {real.said}" if real and not real.survives else "")
+    return _in_the_limit(best) + (f" {real.said}" if real else "")
+
+
+def _in_the_limit(best: "Schedules") -> str:
+    said, family = (
+        f"In the limit the best schedule ends {best.gain():.3g} times below the best constant rate",
+        best.family,
+    )
     if family is None:
         return said + "."
     left = best.gain("optimal", family)
-    if left < _WORTH:
+    if left < WORTH:
         return f"{said}, and {family} does as well."
     return f"{said}; {family} gets within {100 * (left - 1):.2g} % of it."
 
@@ -52,27 +55,6 @@ def in_batches(found: BatchSchedule, problem: OnePassProblem) -> str:
     return (
         f"As a growing batch at a constant rate (from {found.batch.min():.0f} to {found.batch.max():.0f}) the same samples take "
         f"{found.steps:.3g} steps instead of {found.plain_steps:.3g}: {100 * share:.0f} % fewer in sequence."
-    )
-
-
-def lost(best: "Schedules") -> str | None:
-    """Why the gain does not survive real SGD, in one sentence; None while it does, or nothing is known."""
-    real, gain = best.confirmed, best.gain()
-    if real is None or gain < _WORTH:
-        return None
-    for name in ("optimal", "constant"):
-        if real.lost(name):
-            return (
-                f"{100 * real.lost(name):.0f} % of the replicas of {real.by} diverge under the {name} schedule at d = "
-                f"{real.dimension}; lower the upper bound of the rate with --bounds."
-            )
-    log, error = real.log_gain()
-    if log + _SURE * error >= _SURVIVES * np.log(gain):
-        return None
-    value, deviation = real.gain()
-    return (
-        f"the gain of the ODE ({gain:.2g}x) does not survive at d = {real.dimension}: SGD gains {value:.2g} ± {deviation:.1g}; "
-        "use --starts 32, or optimise at larger d."
     )
 
 
@@ -99,8 +81,9 @@ def warnings(best: "Schedules") -> Iterator[str]:
     rtol, end = HighDimensional().rtol, best.schedules["optimal"].risks[-1]
     if next(unresolved(best.hunt.course.model, {"risk": end[None]}, rtol), None):
         yield f"the risk ({end.min():.1g}) is below what rtol = {rtol:g} resolves; shorten run.until or lower rtol."
-    if why := lost(best):
-        yield why
+    real = survival(best)
+    if real and real.advice:
+        yield real.advice
 
 
 def check_plateau(problem: OnePassProblem, best: Tried, half: int) -> None:
