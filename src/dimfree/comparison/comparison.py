@@ -1,20 +1,19 @@
 """All accounts of one problem side by side: distances, verdict, table, figure, file."""
 
-import io
 from collections.abc import Iterable
-from math import isfinite
+from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xarray as xr
-from rich.console import Console
 from rich.table import Table
 
 from dimfree.comparison.budget import LeftOut
 from dimfree.comparison.figure import draw_observable, observable_figure
 from dimfree.comparison.judgement import Judgement, judge
 from dimfree.comparison.notebook import frame, page
-from dimfree.comparison.words import BEST_FIRST, grade, sentence
+from dimfree.comparison.text import plain_text, wrapped
+from dimfree.comparison.words import BEST_FIRST, OPEN, grade, sentence
 from dimfree.drawing import drawing
 from dimfree.errors import DimfreeError, OutputError
 from dimfree.problem import Problem
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_HEADINGS = ("description", "final risk", "σ from SGD", "% from SGD", "worst % at t", "CPU s", "verdict")
+_HEADINGS = ("description", "final risk", "σ off", "% off", "worst % at t", "verdict")
+_REFERENCE = "the reference"
 
 
 class Comparison(NamedTuple):
@@ -78,8 +78,13 @@ class Comparison(NamedTuple):
         if not theories:
             return "Only real SGD was run."
         parts = [f"{name} {sentence(d, self._until)}" for name, d in theories.items()]
+        return f"{'. '.join(parts)}. {self._closest(theories)}"
+
+    def _closest(self, theories: dict[str, Judgement]) -> str:
         best = min(theories, key=lambda name: self._order(theories[name]))
-        return f"{'. '.join(parts)}. Closest to {self.reference}: {best}."
+        if grade(theories[best], self._until) == OPEN:
+            return "Nothing is resolved that could be called closest."
+        return f"Closest to {self.reference}: {best}."
 
     def _order(self, found: Judgement) -> tuple[int, float]:
         return BEST_FIRST.index(grade(found, self._until)), abs(found.worst_percent)
@@ -99,7 +104,7 @@ class Comparison(NamedTuple):
 
     def __rich__(self) -> Table:
         """The summary table."""
-        table = Table(title="What SGD does, and what its limits say", title_justify="left")
+        table = Table(title="What SGD does, and what its limits say", title_justify="left", title_style="")
         for heading in _HEADINGS:
             table.add_column(heading, justify="left" if heading in ("description", "verdict") else "right")
         for row in self._rows():
@@ -107,20 +112,26 @@ class Comparison(NamedTuple):
         return table
 
     def _rows(self) -> list[tuple[str, ...]]:
-        rows, said = list[tuple[str, ...]](), self.verdicts()
+        rows, words = list[tuple[str, ...]](), self.grades()
         for name, d in self.judgements().items():
             error = f" ± {d.final_error:.1g}" if d.final_error else ""
             off = ("", "", "") if name == self.reference or not self.reference else _deviation(d)
-            cpu = f"{self.tree[name].attrs['cpu_seconds']:.1f}"
-            rows.append((name, f"{d.final_risk:.4g}{error}", *off, cpu, said.get(name, "the reference")))
+            rows.append((name, f"{d.final_risk:.4g}{error}", *off, words.get(name, _REFERENCE)))
         return rows
+
+    def grades(self) -> dict[str, str]:
+        """The verdicts in a word or two, for every account but the reference."""
+        if self.reference is None:
+            return dict.fromkeys(self.names, "not checked")
+        return {name: grade(found, self._until) for name, found in self.judgements().items() if name != self.reference}
 
     def remarks(self) -> list[str]:
         """What one must know to read the table: who was left out, what is to be distrusted, what the error bars are of."""
         lines = [f"left out: {left.name}: {left.reason}" for left in self.left_out]
         for name, data in self.accounts.items():
             lines += [f"warning: {name}: {line}" for line in warnings_of(data)]
-        return [*lines, *self._about_starts()]
+        spent = ", ".join(f"{name} {data.attrs['cpu_seconds']:.1f}" for name, data in self.accounts.items())
+        return [*lines, *self._about_starts(), f"CPU seconds: {spent}."]
 
     def _about_starts(self) -> list[str]:
         run, scattering = self.problem.run, [data for data in self.accounts.values() if data.attrs["scatters"]]
@@ -131,25 +142,26 @@ class Comparison(NamedTuple):
         return ["error bars: over replicas of one start; run.starts asks for more, whose plateaus differ."]
 
     def summary(self) -> str:
-        """The table, what was left out, what is to be distrusted, and the verdict, as text."""
-        console = Console(file=io.StringIO(), width=120, force_jupyter=False)
-        console.print(self)
-        for line in (*self.remarks(), self.verdict()):
-            console.print(line, soft_wrap=True, highlight=False)
-        text: str = console.file.getvalue()  # type: ignore[attr-defined]
-        return text
+        """The table, the verdicts, what was left out and what is to be distrusted, as text of at most 80 columns."""
+        said = self.verdicts() if self.reference else {}
+        width = max((len(name) for name in said), default=0) + 2
+        verdicts = [wrapped(f"{name:<{width}}{words}", hanging=width) for name, words in said.items()]
+        theories = {name: d for name, d in self.judgements().items() if not self.is_real(name)}
+        end = self._closest(theories) if self.reference and theories else self.verdict()
+        table = plain_text([self.__rich__()])
+        return "\n".join([table, *([""] if verdicts else []), *verdicts, "", *map(wrapped, self.remarks()), end]) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """The summary as plain data, for --json; numbers that are not finite are left empty."""
-        said = self.verdicts()
+        """The summary as plain data; numbers that are not finite are left empty."""
+        said, grades = self.verdicts(), self.grades() if self.reference else {}
         return {
             "problem": self.problem.model_dump(mode="json"),
             "reference": self.reference,
             "descriptions": {
                 name: _plain(d)
                 | {
-                    "verdict": said.get(name, "the reference"),
-                    "grade": grade(d, self._until) if self.reference and name != self.reference else None,
+                    "verdict": said.get(name, _REFERENCE),
+                    "grade": grades.get(name),
                     "warnings": list(warnings_of(self.accounts[name])),
                     "cpu_seconds": self.tree[name].attrs["cpu_seconds"],
                 }
@@ -219,7 +231,7 @@ def opened(path: str | Path, problem: Problem | None = None) -> Comparison:
 
 def _deviation(d: Judgement) -> tuple[str, str, str]:
     worst = f"{_signed(d.worst_percent)} at {d.worst_time:.3g}" if d.worst_percent else "0"
-    return f"{d.final_sigmas:+.1f}", _signed(d.final_percent), worst
+    return "" if isnan(d.final_sigmas) else f"{d.final_sigmas:+.1f}", _signed(d.final_percent), worst
 
 
 def _signed(percent: float) -> str:

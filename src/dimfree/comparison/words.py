@@ -1,26 +1,36 @@
-"""A judgement in words: holds, until when, and by how much it fails."""
+"""A judgement in words: holds, until when, by how much it fails, or what would resolve it."""
 
-from dimfree.comparison.judgement import TOO_WIDE, Judgement, Off, Stretch
+from math import inf, isnan
 
-HOLDS, IN_PART, UNTIL, FAILS, OPEN, UNTESTED = (
+from dimfree.comparison.beside import Off
+from dimfree.comparison.chance import MOST
+from dimfree.comparison.judgement import Judgement
+from dimfree.comparison.resolution import Unresolved
+from dimfree.comparison.stretches import Stretch
+
+HOLDS, WITHIN, IN_PART, UNTIL, OPEN, FAILS = (
     "holds",
+    "holds within",
     "holds in part",
     "holds until",
-    "does not hold",
     "not resolved",
-    "not tested",
+    "does not hold",
 )
-BEST_FIRST = (HOLDS, IN_PART, UNTIL, UNTESTED, OPEN, FAILS)
+BEST_FIRST = (HOLDS, WITHIN, IN_PART, UNTIL, OPEN, FAILS)
 _EARLY = 0.1  # of the run: what fails before that does not hold
 
 
 def grade(found: Judgement, until: float) -> str:
     """One of six words."""
-    fails, parts = found.fails, _parts(found)
-    if not found.moves and fails is None:
-        return UNTESTED
+    fails = found.fails
+    if found.impossible:
+        return FAILS
     if fails is None:
-        return OPEN if found.error_percent > TOO_WIDE else IN_PART if parts else HOLDS
+        if not found.resolved:
+            return OPEN
+        return IN_PART if _parts(found) else WITHIN if found.within else HOLDS
+    if not found.resolved or (found.fails_mostly and not fails.to_the_end):
+        return FAILS
     if not fails.to_the_end:
         return IN_PART
     return FAILS if fails.since <= _EARLY * until else UNTIL
@@ -28,29 +38,81 @@ def grade(found: Judgement, until: float) -> str:
 
 def sentence(found: Judgement, until: float) -> str:
     """The same with times and sizes."""
-    word, parts = grade(found, until), _parts(found)
+    return "; ".join([_told(found, until), *_open_parts(found), *_parts(found)])
+
+
+def _told(found: Judgement, until: float) -> str:
+    word = grade(found, until)
+    if found.impossible:
+        amount, time = found.impossible.amount, found.impossible.time
+        return f"impossible: its risk is {amount:.2g} at t = {time:.3g}, and no risk is negative"
+    if found.fails:
+        return _failing(word, found.fails)
     match word:
-        case "holds" | "not tested":
-            told = "holds" if word == HOLDS else f"not tested: the risk stays at {found.final_risk:.3g}"
         case "not resolved":
-            return f"not resolved: error bars leave {per_cent(found.error_percent)} open, raise run.replicas"
-        case "holds in part" if found.fails is None:
-            told = "risk holds"
+            assert found.unresolved is not None
+            return f"not resolved: {_chance(found.unresolved)}; {_remedy(found.unresolved)}"
+        case "holds within":
+            return _within(found)
+        case "holds in part":
+            return f"risk {_within(found)}" if found.within else "risk holds"
         case _:
-            assert found.fails is not None
-            told = _failing(word, found.fails)
-    return "; ".join([told, *parts])
+            return "holds" if found.moves else f"holds: nothing moves, the risk stays at {found.final_risk:.3g}"
+
+
+def _within(found: Judgement) -> str:
+    assert found.within is not None
+    where = f" {found.leaves_open}" if found.leaves_open else ""
+    at_worst = f"{off(found.within.amount)} at t = {found.within.time:.3g}"
+    return f"holds within the {per_cent(found.allowed_percent)} that it leaves open{where}: {at_worst}"
 
 
 def _failing(word: str, fails: Stretch) -> str:
     at_end, at_worst = off(fails.last), off(fails.worst)
-    alike = fails.worst * fails.last > 0 and abs(fails.worst) < 1.5 * abs(fails.last)
+    alike = fails.worst * fails.last > 0 and (fails.last in (inf, -inf) or abs(fails.worst) < 1.5 * abs(fails.last))
     both = at_end if alike else f"{at_end}, at worst {at_worst}"
     if word == UNTIL:
         return f"holds until t = {fails.since:.3g}, then {both}"
-    if word == FAILS:
+    if fails.to_the_end:
         return f"does not hold: from t = {fails.begin:.3g} on, at the end {both}"
-    return f"holds but for t = {fails.begin:.3g} to {fails.end:.3g}, where it is {at_worst}"
+    when = f"t = {fails.begin:.3g}" + (f" to {fails.end:.3g}" if fails.end > fails.begin else "")
+    return f"{'does not hold: for' if word == FAILS else 'holds but for'} {when}, where it is {at_worst}"
+
+
+def _chance(found: Unresolved) -> str:
+    """What is seen and what chance makes of it."""
+    seen = f"{off(found.percent)} at t = {found.time:.3g}"
+    if isnan(found.chance):
+        return f"{seen}, but a single run has no error bar"
+    return f"{seen}, but chance alone can make {off_by(found.chance)}"
+
+
+def _remedy(found: Unresolved) -> str:
+    what = "starts" if found.of_starts else "replicas"
+    if found.runs >= MOST:
+        return f"a million {what} would not resolve it"
+    return f"about {_rounded(found.runs)} {what} would resolve it"
+
+
+def _rounded(count: int) -> int:
+    """Upwards, to two digits."""
+    unit = 10 ** max(len(str(count)) - 2, 0)
+    return -(-count // unit) * unit
+
+
+def _open_parts(found: Judgement) -> list[str]:
+    """What chance leaves open beside what is said."""
+    opened = found.unresolved
+    if opened is None or (found.fails is None and not found.resolved and not found.impossible):
+        return []
+    if not found.resolved:
+        return [f"the rest is not resolved: {_chance(opened)}"]
+    when = (
+        f"between t = {opened.begin:.3g} and {opened.end:.3g}"
+        if opened.end > opened.begin
+        else f"at t = {opened.end:.3g}"
+    )
+    return [f"not resolved {when}, where chance alone can make {off_by(opened.chance)}"]
 
 
 def _parts(found: Judgement) -> list[str]:
@@ -75,9 +137,16 @@ def _spread(spread: Off) -> str:
 
 def off(percent: float) -> str:
     """A deviation as one says it."""
+    if percent in (inf, -inf):
+        return "not a finite number" if percent > 0 else "finite where real SGD is not"
     if percent > 1000:
         return f"{1 + percent / 100:.2g} times too high"
     return f"{per_cent(percent)} too {'high' if percent > 0 else 'low'}"
+
+
+def off_by(percent: float) -> str:
+    """What chance can make, as one says it."""
+    return f"a factor of {1 + percent / 100:.2g}" if percent > 1000 else per_cent(percent)
 
 
 def per_cent(amount: float) -> str:

@@ -1,6 +1,5 @@
 """What every question is answered with: words, plain data, a file and a figure; what all answers share is written here once."""
 
-import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import xarray as xr
-from rich.console import Console, Group
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from dimfree.comparison.text import plain_text
 from dimfree.drawing import drawing
 from dimfree.problem import Problem
 from dimfree.results.dataset import origin
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 P = TypeVar("P", bound=Problem, covariant=True)
-_WIDTH = 110  # characters of a table in text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +35,7 @@ class Answer(ABC, Generic[P]):
 
     @abstractmethod
     def values(self) -> dict[str, object]:
-        """The numbers as plain data, for --json."""
+        """The numbers as plain data."""
 
     @abstractmethod
     def datasets(self) -> Mapping[str, xr.Dataset]:
@@ -52,11 +51,7 @@ class Answer(ABC, Generic[P]):
 
     def summary(self) -> str:
         """Everything that is said, as text; sentences are not broken into lines."""
-        text = io.StringIO()
-        console = Console(file=text, width=_WIDTH, markup=False, highlight=False, emoji=False, force_jupyter=False)
-        for part in self.said():
-            console.print(part, soft_wrap=isinstance(part, str))
-        return text.getvalue().rstrip("\n")
+        return plain_text(self.said())
 
     def __repr__(self) -> str:
         """What a prompt or a notebook shows; arrays are asked for by name."""

@@ -1,0 +1,118 @@
+"""What is looked at beside the mean risk: when a plateau is left, how runs scatter, and all other observables."""
+
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy.special import fdtri, ndtri
+
+from dimfree.comparison.chance import LEVEL, Table, Vector, joint_error, means_of, student
+from dimfree.results.landmarks import crossing_times, plateau
+
+SPREAD = 1.25  # factor between two standard deviations that is allowed
+RESOLVED = 1e-8  # of the largest risk: below this nothing is compared
+_FEW = 8  # replicas below which a spread is not looked at
+
+
+class Off(NamedTuple):
+    """One more thing that is not right: by how much, and when it is worst."""
+
+    what: str
+    amount: float
+    time: float
+
+
+def escape_off(account: xr.Dataset, reference: xr.Dataset, allowed: float) -> Off | None:
+    """Whether the plateau of the reference is left too early or too late, in per cent of the reference's time."""
+    found = plateau(reference)
+    if found is None:
+        return None
+    late = [data.sel(time=slice(found.begin, None)) for data in (account, reference)]
+    one, other = (_escapes(data, found.height / 2) for data in late)
+    if np.isnan(one).any() or np.isnan(other).any():  # it is never left: the risk itself tells
+        return None
+    shift = one.mean() - other.mean()
+    percent = 100 * shift / other.mean()
+    scatter = bool(account.attrs["scatters"]), bool(reference.attrs["scatters"])
+    error = joint_error(one[:, None], other[:, None], scatter)
+    chance = student(error.freedom, len(account["time"])) * error.of_both
+    counts = abs(percent) > allowed and abs(shift) > chance[0]
+    return Off("escape", float(percent), float(other.mean())) if counts else None
+
+
+def _escapes(data: xr.Dataset, level: float) -> Vector:
+    """When the mean risk falls to a level, as one value per replica whose mean and scatter are those of that time (jackknife)."""
+    mean, count = data[["risk"]].mean("replica").expand_dims(replica=1, axis=1), data.sizes["replica"]
+    whole = crossing_times(mean, level)
+    if count == 1:
+        return whole
+    without = (count * mean["risk"].values - data["risk"].values) / (count - 1)  # each of them left out
+    return count * whole - (count - 1) * crossing_times(data[["risk"]].copy(data={"risk": without}), level)
+
+
+def spread_off(account: xr.Dataset, reference: xr.Dataset) -> Off | None:
+    """The ratio of two standard deviations where it is furthest from one, if that is more than chance; both must claim one."""
+    if not (account.attrs["scatters"] and reference.attrs["scatters"]) or "start" in reference.coords:
+        return None
+    one, other = account["risk"].values, reference["risk"].values
+    if min(one.shape[1], other.shape[1]) < _FEW:
+        return None
+    widths = np.stack([values.std(axis=1, ddof=1) for values in (one, other)])
+    usable = (widths > RESOLVED * np.abs(other).max()).all(axis=0)
+    if not usable.any():
+        return None
+    ratio = np.log(np.where(usable, widths[0], 1.0) / np.where(usable, widths[1], 1.0))
+    error = np.hypot(_log_width_error(one), _log_width_error(other))
+    rare = LEVEL / len(ratio)  # one of all times is enough
+    tails = (
+        ndtri(1 - rare / 2) * error,
+        np.log(fdtri(one.shape[1] - 1, other.shape[1] - 1, 1 - rare / 2)) / 2,
+    )
+    counts = usable & (np.abs(ratio) > np.maximum(np.log(SPREAD), np.maximum(*tails)))
+    if not counts.any():
+        return None
+    at = int(np.argmax(np.where(counts, np.abs(ratio), 0.0)))
+    return Off("spread", float(np.exp(ratio[at])), float(account["time"].values[at]))
+
+
+def overlaps_off(account: xr.Dataset, reference: xr.Dataset, allowed: float) -> Off | None:
+    """Other observables that both have: the norm of the difference against the largest norm of the reference."""
+    worst: Off | None = None
+    for name in map(str, account.data_vars):
+        if name == "risk" or name not in reference or not _alike(account[name], reference[name]):
+            continue
+        means = means_of(account, reference, name)
+        if means.other.ndim > 1 and not np.allclose(means.one[0], means.other[0], atol=1e-4):
+            continue  # units that do not begin as the same ones have nothing to do with each other
+        off, size = _norm(means.difference), _norm(means.other)
+        percent = per_cent_of(off, np.full_like(size, size.max()))  # on their scale, not near zero
+        counts = (percent > allowed) & (off > _norm(means.student * means.error.of_both))
+        if counts.any():
+            at = int(np.argmax(np.where(counts, percent, 0.0)))
+            found = Off(name, float(percent[at]), float(account["time"].values[at]))
+            worst = found if worst is None or found.amount > worst.amount else worst
+    return worst
+
+
+def per_cent_of(difference: Table, size: Table) -> Table:
+    """Nothing against nothing is no deviation; something against nothing is an infinite one."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(difference == 0, 0.0, 100 * difference / size)
+
+
+def _norm(values: Table) -> Table:
+    """Over everything but time."""
+    return np.sqrt(np.mean(values.reshape(len(values), -1) ** 2, axis=1))
+
+
+def _alike(one: xr.DataArray, other: xr.DataArray) -> bool:
+    rest = [(dim, size) for dim, size in one.sizes.items() if dim != "replica"]
+    return rest == [(dim, size) for dim, size in other.sizes.items() if dim != "replica"]
+
+
+def _log_width_error(values: Table) -> Table:
+    """Of the logarithm of a standard deviation, with the kurtosis that the replicas show and at least that of a Gaussian."""
+    width = np.maximum(values.std(axis=1, keepdims=True), 1e-300)
+    fourth = np.mean(((values - values.mean(axis=1, keepdims=True)) / width) ** 4, axis=1)
+    kurtosis = np.maximum(fourth, 3.0)
+    return np.sqrt((kurtosis - 1) / (4 * values.shape[1]))

@@ -1,0 +1,75 @@
+"""What chance leaves open: where an account neither fails nor agrees closely enough, and how many runs would tell."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dimfree.comparison.chance import Means, Table
+from dimfree.comparison.stretches import Vector, Where, bounds
+
+MARGIN = (
+    20.0  # per cent beyond what is allowed: as far as the band of chance may reach where an account is said to hold
+)
+EQUAL = 0.1  # per cent: numbers that agree so well need no error bar
+_FEW = 0.2  # of all times: so many may be unresolved without the verdict being so, unless the last is one of them
+
+
+class Band(NamedTuple):
+    """What is seen at every saved time, and what chance makes around it."""
+
+    percent: Table
+    chance: Table  # per cent; nan where single runs have no error bar
+    spread: Table  # of one run, per cent; nan in the same places
+    means: Means
+
+
+class Unresolved(NamedTuple):
+    """A stretch where chance exceeds what is seen."""
+
+    begin: float
+    end: float
+    time: float  # the saved time that is described
+    percent: float  # what is seen there
+    chance: float  # per cent that chance makes there; nan where single runs have no error bar
+    runs: int  # how many would resolve it, if one run scatters as those that were made
+    of_starts: bool  # whether they are starts rather than replicas
+
+
+def unresolved(time: Vector, band: Band, limits: tuple[float, float], asked: Where) -> tuple[Unresolved | None, bool]:
+    """What is open at the times that are asked about, and whether this is little: then it is only a part of the verdict.
+
+    The limits are what is allowed, and the part of it that the account claims for itself, in per cent.
+    """
+    seen, most = np.abs(band.percent), limits[0] + MARGIN
+    equal = np.isnan(band.chance) & (seen <= EQUAL)
+    opened = asked & ~equal & ~(seen + band.chance <= most)
+    if not opened.any():
+        return None, True
+    few = int(_FEW * np.count_nonzero(asked & (band.chance != 0)))
+    needed = np.where(opened, _needed(band, limits, asked), 1.0)
+    little = bool(np.count_nonzero(opened) <= few and not opened[-1])
+    runs = needed.max() if little else max(np.sort(needed)[-1 - few], needed[-1])
+    known = np.isfinite(band.chance).any()
+    at = int(np.argmax(needed == runs if known else np.where(opened, seen, -1.0)))
+    first, last = next(pair for pair in bounds(opened) if pair[0] <= at <= pair[1])
+    found = Unresolved(
+        begin=float(time[first]),
+        end=float(time[last]),
+        time=float(time[at]),
+        percent=float(band.percent[at]),
+        chance=float(band.chance[at]),
+        runs=int(runs),
+        of_starts=band.means.of_starts,
+    )
+    return found, little
+
+
+def _needed(band: Band, limits: tuple[float, float], asked: Where) -> Table:
+    """Runs after which what is seen would be more than chance, or the band within the margin.
+
+    Without an error bar, all that is seen is taken for the scatter of a run.
+    """
+    seen, (allowed, claimed) = np.abs(band.percent), limits
+    distance = np.maximum(allowed + MARGIN - seen, np.where(seen > allowed, seen - claimed, 0.0))
+    typical = np.sqrt(np.mean(np.where(asked, seen, 0.0) ** 2) / np.mean(asked))
+    return band.means.runs_for(distance, np.where(np.isnan(band.spread), typical, band.spread))

@@ -1,0 +1,56 @@
+"""Where along a run something is so: stretches of saved times, the one that decides and the worst of the others."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
+Table = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+Where = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+_AS_BAD = 0.5  # of the largest deviation: what is as bad as that one
+
+
+class Stretch(NamedTuple):
+    """Where an account fails: between two saved times, by how much at its worst and at its last time."""
+
+    since: float  # the last saved time before it, until which all is well
+    begin: float
+    end: float
+    worst: float  # per cent; infinite where only one of the two accounts is finite
+    last: float  # per cent
+    to_the_end: bool
+
+
+def deciding(time: Vector, percent: Table, counts: Where) -> tuple[Stretch | None, Stretch | None]:
+    """The stretch that decides, the last one if it goes to the end and else the worst; and the worst of those that do not.
+
+    Earlier ones that are as bad belong to what decides.
+    """
+    found = [_between(time, percent, first, last) for first, last in bounds(counts)]
+    if not found:
+        return None, None
+    main = found[-1] if found[-1].to_the_end else max(found, key=lambda one: abs(one.worst))
+    as_bad = [one for one in found if one.begin <= main.begin and abs(one.worst) >= _AS_BAD * abs(main.worst)]
+    as_bad = as_bad or [main]
+    ends = (int(np.searchsorted(time, at)) for at in (as_bad[0].begin, main.end))
+    others = [one for one in found if one.end < as_bad[0].begin or one.begin > main.end]
+    return _between(time, percent, *ends), max(others, key=lambda one: abs(one.worst), default=None)
+
+
+def bounds(counts: Where) -> list[tuple[int, int]]:
+    """First and last index of every stretch."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], counts.astype(int), [0]])))
+    return [(first, last - 1) for first, last in edges.reshape(-1, 2).tolist()]
+
+
+def _between(time: Vector, percent: Table, first: int, last: int) -> Stretch:
+    inside = percent[first : last + 1]
+    return Stretch(
+        since=float(time[max(first - 1, 0)]),
+        begin=float(time[first]),
+        end=float(time[last]),
+        worst=float(inside[np.argmax(np.abs(inside))]),
+        last=float(percent[last]),
+        to_the_end=last == len(time) - 1,
+    )

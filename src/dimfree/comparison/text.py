@@ -1,0 +1,46 @@
+"""Tables and sentences as plain text: at most `WIDTH` columns, and no escape codes wherever the text goes."""
+
+import io
+from collections.abc import Iterable
+from textwrap import wrap
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+WIDTH = 80
+
+
+def plain_text(parts: Iterable[Table | str]) -> str:
+    """Tables fitted into the width, and sentences as they are, which are not broken into lines."""
+    text = io.StringIO()
+    console = Console(
+        file=text,
+        width=WIDTH,
+        color_system=None,
+        force_terminal=False,
+        force_jupyter=False,
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )
+    for part in parts:
+        if isinstance(part, Table):
+            part.box, part.pad_edge, part.padding = box.SIMPLE, False, (0, 1, 0, 0)
+        console.print(part, soft_wrap=isinstance(part, str))
+    lines = (line.rstrip() for line in text.getvalue().splitlines())
+    return "\n".join(lines).strip("\n")
+
+
+def wrapped(text: str, hanging: int = 2) -> str:
+    """Lines that are too long, broken between words; what goes on is set in by `hanging` columns."""
+    return "\n".join(
+        line if len(line) <= WIDTH else "\n".join(_broken(line, hanging)) for line in text.splitlines() or [""]
+    )
+
+
+def _broken(line: str, hanging: int) -> list[str]:
+    """Broken at spaces, but for those around an equals sign and before a per cent sign."""
+    kept = line.replace(" = ", "\u00a0=\u00a0").replace(" %", "\u00a0%")
+    found = wrap(kept, WIDTH, subsequent_indent=" " * hanging, break_long_words=False, break_on_hyphens=False)
+    return [one.replace("\u00a0", " ") for one in found]
