@@ -112,6 +112,10 @@ class Description(eqx.Module, Generic[M, S]):
         """The relative deviation from real SGD that it leaves open by its own account; 0 for what is exact."""
         return 0.0
 
+    def leaves_open(self, problem: Problem, model: M) -> str:
+        """What that accuracy depends on most, in words that follow on it, such as "at width 4"; empty for what is exact."""
+        return ""
+
     @abstractmethod
     def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
         """The account, piece by piece."""

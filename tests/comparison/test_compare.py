@@ -141,7 +141,7 @@ def test_nothing_but_plain_json(tmp_path):
     )
     told = df.compare(still, only=["chain", "ode"]).to_dict()
     assert json.loads(json.dumps(told, allow_nan=False)) == told
-    assert told["descriptions"]["ode"]["grade"] == "not tested"
+    assert told["descriptions"]["ode"]["grade"] == "holds"
     assert told["descriptions"]["ode"]["final_percent"] == 0.0
 
 

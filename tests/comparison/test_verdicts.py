@@ -1,4 +1,4 @@
-"""Twelve verdicts, written down before the code (docs/verdict.md), on curves whose deviations are known exactly."""
+"""Twelve sentences, written down before the code, on curves whose deviations are known exactly."""
 
 import re
 

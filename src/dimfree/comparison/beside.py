@@ -24,11 +24,12 @@ class Off(NamedTuple):
 
 def escape_off(account: xr.Dataset, reference: xr.Dataset, allowed: float) -> Off | None:
     """Whether the plateau of the reference is left too early or too late, in per cent of the reference's time."""
-    found = plateau(reference)
-    if found is None:
+    found = plateau(reference["risk"].mean("replica"))
+    height = float(found["height"])
+    if np.isnan(height):
         return None
-    late = [data.sel(time=slice(found.begin, None)) for data in (account, reference)]
-    one, other = (_escapes(data, found.height / 2) for data in late)
+    late = [data["risk"].sel(time=slice(float(found["begin"]), None)) for data in (account, reference)]
+    one, other = (_escapes(risk, height / 2) for risk in late)
     if np.isnan(one).any() or np.isnan(other).any():  # it is never left: the risk itself tells
         return None
     shift = one.mean() - other.mean()
@@ -40,14 +41,14 @@ def escape_off(account: xr.Dataset, reference: xr.Dataset, allowed: float) -> Of
     return Off("escape", float(percent), float(other.mean())) if counts else None
 
 
-def _escapes(data: xr.Dataset, level: float) -> Vector:
+def _escapes(risk: xr.DataArray, level: float) -> Vector:
     """When the mean risk falls to a level, as one value per replica whose mean and scatter are those of that time (jackknife)."""
-    mean, count = data[["risk"]].mean("replica").expand_dims(replica=1, axis=1), data.sizes["replica"]
-    whole = crossing_times(mean, level)
+    mean, count = risk.mean("replica"), risk.sizes["replica"]
+    whole = np.atleast_1d(crossing_times(mean, level).values)
     if count == 1:
         return whole
-    without = (count * mean["risk"].values - data["risk"].values) / (count - 1)  # each of them left out
-    return count * whole - (count - 1) * crossing_times(data[["risk"]].copy(data={"risk": without}), level)
+    without = (count * mean - risk) / (count - 1)  # each of them left out
+    return np.asarray(count * whole - (count - 1) * crossing_times(without, level).values)
 
 
 def spread_off(account: xr.Dataset, reference: xr.Dataset) -> Off | None:

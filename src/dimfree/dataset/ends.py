@@ -48,6 +48,10 @@ class MaxMargin(Stationary[EndModel, None]):
         """The fluctuations of one data set in the dimension of the simulation."""
         return float(problem.dimension) ** -0.5
 
+    def leaves_open(self, problem: Problem, model: EndModel) -> str:
+        """The dimension."""
+        return f"at dimension {problem.dimension:,}"
+
     def solve(self, model: EndModel) -> Mapping[str, Float[Array, ""]]:
         """The shortest weights with margins of one; none of the samples is lost."""
         assert model.task is not None

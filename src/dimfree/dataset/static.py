@@ -71,6 +71,10 @@ class Static(Stationary[EndModel, None]):
         """The fluctuations of one data set in the dimension of the simulation."""
         return float(problem.dimension) ** -0.5
 
+    def leaves_open(self, problem: Problem, model: EndModel) -> str:
+        """The dimension."""
+        return f"at dimension {problem.dimension:,}"
+
     def warns(self, problem: Problem, model: EndModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
         """What the data are not."""
         return misfits(model)

@@ -98,6 +98,10 @@ class InfiniteWidth(_LinearFlow):
         """The kernel of a finite network scatters around that of infinite width."""
         return float(model.width**-0.5)
 
+    def leaves_open(self, problem: Problem, model: LazyModel) -> str:
+        """The width."""
+        return f"at width {model.width}"
+
     def _kernel_seconds(self, model: LazyModel) -> float:
         n, m = model.X.shape[0], model.X_held.shape[0]
         return n * (n / 2 + m) * two_point_seconds(model.shape.activation)

@@ -133,7 +133,7 @@ class LazyProblem(Problem):
     network: ScaledTwoLayer = ScaledTwoLayer()
     training: FullGradientFlow = FullGradientFlow()
     start: PairedStart = PairedStart()
-    run: Run = Run(until=100.0, replicas=4, points=41)
+    run: Run = Run(until=100.0, points=41)
 
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:

@@ -77,6 +77,7 @@ def provenance(problem: Problem, one: AnyDescription) -> dict[str, str | int | f
         "settings": settings(one),
         "identity": identity(problem, one),
         "accuracy": speaking(one).accuracy(problem, model_of(problem)),
+        "leaves_open": speaking(one).leaves_open(problem, model_of(problem)),
         "cites": " ".join(one.cites),
         **origin(problem),
     }

@@ -6,6 +6,7 @@ ATTRIBUTES: dict[str, str] = {
     "real": "1 for an experiment, 0 for a theory",
     "scatters": "1 where replicas scatter as runs of SGD do, 0 where they are estimates of one number",
     "accuracy": "the relative deviation from real SGD that the account leaves open by itself, 0 for what is exact",
+    "leaves_open": "what that accuracy depends on most, in words, such as 'at width 4'; empty for what is exact",
     "settings": "the description's own fields, as JSON",
     "problem": "the problem as TOML",
     "digest": "content hash of the problem, with the content of every file it names",

@@ -62,6 +62,10 @@ class DMFT(Memory[DataSetModel, None]):
         """The fluctuations of one data set in the dimension of the simulation."""
         return float(problem.dimension) ** -0.5
 
+    def leaves_open(self, problem: Problem, model: DataSetModel) -> str:
+        """The dimension."""
+        return f"at dimension {problem.dimension:,}"
+
     def replicas(self, model: DataSetModel, asked: int) -> int:
         """Ensembles of paths stand for replicas: their spread is the error bar of the theory."""
         return 1 if is_exact(model.limit) else self.ensembles

@@ -92,6 +92,10 @@ class Diffusion(Evolution[TeacherModel, Start, Paths]):
         """The order after the noise that it has."""
         return model.fluctuation**2 + 1 / problem.dimension
 
+    def leaves_open(self, problem: Problem, model: TeacherModel) -> str:
+        """The dimension."""
+        return f"at dimension {problem.dimension:,}"
+
     def begin(self, model: TeacherModel, start: Start, replicas: int, key: Key[Array, ""]) -> Paths:
         """Every path starts from the measured overlaps."""
         overlaps = jax.tree.map(lambda x: jnp.broadcast_to(x, (replicas, *x.shape)), start.overlaps)

@@ -69,6 +69,10 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
         """The fluctuations of SGD."""
         return model.fluctuation
 
+    def leaves_open(self, problem: Problem, model: DirectionsModel) -> str:
+        """The dimension."""
+        return f"at dimension {problem.dimension:,}"
+
     def warns(self, problem: Problem, model: DirectionsModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
         """Those of every equation, too few dimensions for the overlaps, and averages that are not exact."""
         variances = np.diagonal(seen["Q"], axis1=-2, axis2=-1)

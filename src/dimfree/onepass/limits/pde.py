@@ -104,6 +104,10 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
         drawn = 0.0 if self.own_start else model.width**-0.5
         return 1 / model.width + drawn + model.fluctuation
 
+    def leaves_open(self, problem: Problem, model: OnePassModel) -> str:
+        """The width."""
+        return f"at width {model.width}"
+
     def warns(self, problem: Problem, model: OnePassModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
         """What the dynamics on the hypercube cannot learn."""
         if not isinstance(model, HypercubeModel):

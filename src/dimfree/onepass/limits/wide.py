@@ -79,6 +79,10 @@ class WideNetwork(Equations[DirectionsModel, Particles]):
         """Finite width, and the fluctuations of SGD."""
         return 1 / model.width + model.fluctuation
 
+    def leaves_open(self, problem: Problem, model: DirectionsModel) -> str:
+        """The width."""
+        return f"at width {model.width}"
+
     def warns(self, problem: Problem, model: DirectionsModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
         """Those of every equation, and averages that are not exact."""
         inexact = inexact_kernels(model, seen["Q_diagonal"], problem.times)

@@ -154,7 +154,7 @@ class TwoGaussians(Section):
         "network": {"width": 400, "activation": {"knots": [0.5, 1.5], "values": [-2.5, 7.5]}},
         "training": {"learning_rate": 0.32, "scheduled": "everything", "second_layer_decay": "same"},
         "start": {"kind": "gaussian", "scale": 0.8},
-        "run": {"until": 10.0, "replicas": 2, "points": 21, "spacing": "linear"},
+        "run": {"until": 10.0, "replicas": 4, "points": 21, "spacing": "linear"},
     }
     kind: Literal["two-gaussians"] = "two-gaussians"
     contrast: float = Field(default=0.8, gt=0, lt=1)

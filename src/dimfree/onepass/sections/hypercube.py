@@ -70,7 +70,7 @@ class Hypercube(Section):
             "second_layer_start": "uniform",
         },
         "training": {"learning_rate": 1000.0, "batch": 100, "scheduled": "everything"},
-        "run": {"until": 40.0, "replicas": 4, "points": 21, "spacing": "linear"},
+        "run": {"until": 40.0, "replicas": 8, "points": 21, "spacing": "linear"},
     }
     kind: Literal["hypercube"] = "hypercube"
     coefficients: Coefficients = (("1", 1.0), ("1,2", 1.0))
