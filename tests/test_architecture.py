@@ -15,6 +15,7 @@ LEVELS = (
     ("registry", "files", "temporary_arrays", "machine", "progress"),
     ("arrays",),
     ("tables",),
+    ("folder",),
     ("forms", "kept", "spread"),
     ("compiled",),
     ("problem",),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dimfree.compiled import program, quick_program
-from dimfree.machine import programs_folder
+from dimfree.folder import programs_folder
 
 PRINT_FOLDER = "import jax, dimfree.description; print(jax.config.jax_compilation_cache_dir)"
 CHECKED = """

@@ -22,9 +22,9 @@ from jax.experimental.compilation_cache import compilation_cache
 from jax.extend.core import ClosedJaxpr, Jaxpr
 from jax.typing import ArrayLike
 
+from dimfree.folder import WORTH_KEEPING, NoFolderError, checked_folder, programs_folder
 from dimfree.forms import MOST, Forms
 from dimfree.kept import ARRAY, Kept, Numbers, load, load_numbers, name_of, save, save_numbers
-from dimfree.machine import WORTH_KEEPING, programs_folder
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -155,7 +155,7 @@ def kept_numbers(function: Callable[P, Numbers]) -> Callable[P, Numbers]:
 
 
 def keep_programs() -> None:
-    """Let jax keep compiled programs on disk, unless its own settings or `machine.programs_folder` say otherwise."""
+    """Let jax keep compiled programs on disk, unless its own settings or `programs_folder` say otherwise."""
     folder = programs_folder()
     if _folder or folder is None or jax.config.jax_compilation_cache_dir is not None:  # type: ignore[attr-defined]
         return
@@ -164,6 +164,16 @@ def keep_programs() -> None:
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         jax.config.update(_WORTH, WORTH_KEEPING)  # type: ignore[no-untyped-call]
     compilation_cache.reset_cache()  # jax looks for the folder once, and may have done so already
+
+
+def where_kept() -> str:
+    """The folder in which jax and dimfree keep compiled programs, or why there is none."""
+    if (chosen := jax.config.jax_compilation_cache_dir) is not None:  # type: ignore[attr-defined]
+        return str(chosen)
+    try:
+        return str(checked_folder())
+    except NoFolderError as reason:
+        return f"off: {reason}"
 
 
 @contextmanager

@@ -28,10 +28,11 @@ from jax.experimental import serialize_executable
 from jax.typing import ArrayLike
 from jaxlib import lapack
 
+from dimfree.folder import NUMBERS, PROGRAM, read, write
+
 _LIBRARIES = ("jax", "jaxlib", "equinox", "diffrax", "optimistix", "lineax", "numpy", "scipy")
 _OURS = frozenset({"dimfree", "builtins", "functools", "collections", *_LIBRARIES})  # code whose version is in the name
 _LARGEST = 5e8  # bytes of all files together; the oldest go first
-_SUFFIX, _NUMBERS = ".program", ".npy"
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
@@ -99,11 +100,11 @@ def _kind(leaf: ArrayLike) -> tuple[tuple[int, ...], str, bool]:
 
 
 def load(folder: Path, name: str) -> Kept | None:
-    """The program of this name; None where there is none, or a damaged one."""
-    path = folder / (name + _SUFFIX)
+    """The program of this name; None where there is none, a damaged one, or one that another user could have written."""
+    path = folder / (name + PROGRAM)
     _prepare_linear_algebra()
     try:
-        written, trees, result = pickle.loads(zlib.decompress(path.read_bytes()))
+        written, trees, result = pickle.loads(zlib.decompress(read(path)))
         compiled = serialize_executable.deserialize_and_load(written, *trees)
         os.utime(path)
     except Exception:  # whatever a file may hold, and whatever jax makes of it: it can be compiled again
@@ -124,13 +125,13 @@ def save(folder: Path, name: str, program: Kept) -> None:
     """Keep a program, complete or not at all."""
     with suppress(ValueError, TypeError, AttributeError, pickle.PicklingError):  # it is a convenience, not a result
         written, *trees = serialize_executable.serialize(program.compiled)
-        _write(folder, name + _SUFFIX, zlib.compress(_pickled((written, trees, program.result)), 1))
+        _write(folder, name + PROGRAM, zlib.compress(_pickled((written, trees, program.result)), 1))
 
 
 def load_numbers(folder: Path, name: str) -> Numbers | None:
     """The array of this name; None where there is none, or a damaged one."""
     try:
-        found: Numbers = np.load(folder / (name + _NUMBERS), allow_pickle=False)
+        found: Numbers = np.load(io.BytesIO(read(folder / (name + NUMBERS))), allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
     return found
@@ -140,13 +141,13 @@ def save_numbers(folder: Path, name: str, numbers: Numbers) -> None:
     """Keep an array, complete or not at all."""
     file = io.BytesIO()
     np.save(file, numbers, allow_pickle=False)
-    _write(folder, name + _NUMBERS, file.getvalue())
+    _write(folder, name + NUMBERS, file.getvalue())
 
 
 def _write(folder: Path, name: str, content: bytes) -> None:
     temporary = folder / f".{name}-{os.getpid()}"
     try:
-        temporary.write_bytes(content)
+        write(temporary, content)
         temporary.replace(folder / name)
         _make_room(folder)
     except OSError:

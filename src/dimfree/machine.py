@@ -12,7 +12,6 @@ from pathlib import Path
 from dimfree._version import __version__
 from dimfree.errors import OutputError, RefusalError
 
-WORTH_KEEPING = 0.3  # seconds of compilation from which on a program is kept on disk
 SHARE = 0.8  # of the machine's memory that one run may take
 BASELINE = 4.5e8  # bytes of a process that has imported jax and compiled its programs
 _PACKAGES = (
@@ -84,18 +83,6 @@ def refuse_above_memory(needed: float, what: str, way_out: str) -> None:
         )
 
 
-def programs_folder() -> Path | None:
-    """Where compiled programs are kept between processes; None with DIMFREE_CACHE=off, or where nothing can be written."""
-    if os.environ.get("DIMFREE_CACHE") == "off":
-        return None
-    try:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dimfree" / "xla"
-        folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, RuntimeError):  # no home, or a read-only one
-        return None
-    return folder if os.access(folder, os.W_OK) else None
-
-
 def check_platform() -> None:
     """A wish that jax cannot fulfil, before it fails somewhere inside."""
     wish = os.environ.get("JAX_PLATFORMS", "")
@@ -117,8 +104,8 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} seconds" if seconds >= 10 else f"{seconds:.2g} seconds"
 
 
-def report() -> str:
-    """Versions, precision and hardware, one line each."""
+def report(programs: str) -> str:
+    """Versions, precision and hardware, one line each, and where compiled programs are kept."""
     import jax
     import jax.numpy as jnp
 
@@ -132,7 +119,7 @@ def report() -> str:
         else "float32: dimfree needs float64, unset JAX_ENABLE_X64",
         "cores": str(os.cpu_count()),
         "memory": f"{machine_memory() / 1e9:.1f} GB",
-        "compilation cache": jax.config.jax_compilation_cache_dir or "off",  # type: ignore[attr-defined]
+        "compilation cache": programs,
         **{name: version(name) for name in _PACKAGES},
     }
     return "\n".join(f"{name:<20}{value}" for name, value in lines.items())

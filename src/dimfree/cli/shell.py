@@ -63,7 +63,8 @@ def prepare(out: Path | None = None) -> None:
         from dimfree.files import writable
 
         writable(out)
-    from dimfree.machine import WORTH_KEEPING, check_platform, programs_folder
+    from dimfree.folder import WORTH_KEEPING, programs_folder
+    from dimfree.machine import check_platform
 
     # With host callbacks for errors a compiled solve cannot be cached; dimfree checks its results itself.
     os.environ.setdefault("EQX_ON_ERROR", "nan")

@@ -1,0 +1,92 @@
+"""The folder of compiled programs: they are code, so it belongs to this user, is closed to others, and is checked when used.
+
+A program that is loaded runs, as a library does, and jax reads it by pickle, which runs what a file asks for: there is no way
+to load one that was not written by this user and be safe. So nothing is believed that another user could have put there.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+WORTH_KEEPING = 0.3  # seconds of compilation from which on a program is kept on disk
+PROGRAM, NUMBERS = ".program", ".npy"  # what dimfree keeps
+_PROGRAMS = (PROGRAM, NUMBERS, "-cache", "-atime")  # and what jax does
+_OTHERS, _WRITE = 0o077, 0o022  # what others may do at all, and what lets them change something
+
+
+class NoFolderError(Exception):
+    """Why programs are not kept."""
+
+
+def programs_folder() -> Path | None:
+    """Where compiled programs are kept between processes; None with DIMFREE_CACHE=off, or where it would not be safe."""
+    try:
+        return checked_folder()
+    except NoFolderError:
+        return None
+
+
+def checked_folder() -> Path:
+    """The folder of programs, made if need be, or the reason for which there is none."""
+    if os.environ.get("DIMFREE_CACHE") == "off":
+        raise NoFolderError("DIMFREE_CACHE=off")
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        home.mkdir(parents=True, exist_ok=True)
+        for outer in (home.resolve(), *home.resolve().parents):
+            _check_around(outer)
+        folder = home / "dimfree" / "xla"
+        for inner in (folder.parent, folder):
+            inner.mkdir(mode=0o700, exist_ok=True)
+            _close(inner)
+    except (OSError, RuntimeError) as failure:  # no home, or a read-only one
+        raise NoFolderError(f"no folder can be made: {failure}") from None
+    if not os.access(folder, os.W_OK):
+        raise NoFolderError(f"{folder} cannot be written to")
+    return folder
+
+
+def read(path: Path) -> bytes:
+    """A file of this user that others cannot change; PermissionError for any other one."""
+    with path.open("rb") as file:
+        if not _is_safe(os.fstat(file.fileno())):
+            raise PermissionError(f"{path} belongs to another user, or can be changed by one")
+        return file.read()
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file that only this user can read."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+
+
+def _check_around(folder: Path) -> None:
+    """A user who can rename what lies in this folder could put another folder in the place of ours."""
+    mode = folder.stat().st_mode
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        raise NoFolderError(f"all users can change {folder}")
+
+
+def _close(folder: Path) -> None:
+    """Let no other user in; programs that another user could have put there are removed."""
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise NoFolderError(f"{folder} is not a folder")
+    if not _is_own(found):
+        raise NoFolderError(f"{folder} belongs to another user")
+    if not hasattr(os, "geteuid") or not found.st_mode & _OTHERS:
+        return
+    folder.chmod(0o700)
+    if found.st_mode & _WRITE:
+        for entry in list(folder.iterdir()):
+            if entry.name.endswith(_PROGRAMS):
+                entry.unlink()
+
+
+def _is_safe(found: os.stat_result) -> bool:
+    return _is_own(found) and (not hasattr(os, "geteuid") or not found.st_mode & _WRITE)
+
+
+def _is_own(found: os.stat_result) -> bool:
+    """Whether this user owns it; where users have no numbers (Windows), their folders are closed to others by default."""
+    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
