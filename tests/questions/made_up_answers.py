@@ -103,7 +103,7 @@ ANSWERS: list[Answer] = [
             Curve("dmft", np.arange(4.0), CHI, 0.3 * CHI),
             Curve("simulation", np.arange(4.0), CHI, np.array([[0.31], [0.32]]) * CHI),
         ),
-        0.2,
+        0.02,
         "the loss is [data] of another kind.",
     ),
     LearningCurve(

@@ -136,7 +136,8 @@ def test_the_seed_counts_without_a_file(tmp_path):
     """Paths of dmft are random: their seed is that of the command line, also for the embedded problem."""
 
     def response(seed: str) -> list[float]:
-        arguments = ("--set", "run.until=1.2", "--seed", seed, "--json", "--out", str(tmp_path))
+        changes = ("--set", "run.until=1.2", "--set", "training.loss=logistic")
+        arguments = (*changes, "--seed", seed, "--json", "--out", str(tmp_path))
         found = json.loads(invoke("temperature", *arguments).stdout)
         assert found["problem"]["run"]["seed"] == int(seed)
         return found["accounts"]["dmft"]["Delta_C"]

@@ -87,13 +87,13 @@ class Temperature(Answer[DataSetProblem]):
         return next(one for one in self.accounts if one.name == name)
 
     @property
-    def value(self) -> float:
-        """The fitted temperature by dmft."""
-        return self.accounts[0].slope("fit")[0]
+    def value(self) -> float | None:
+        """The fitted temperature by dmft; None where there is none."""
+        return None if self.no_temperature else self.accounts[0].slope("fit")[0]
 
     def deviation(self) -> tuple[float, float] | None:
         """Fitted temperature of the simulation minus that of dmft on the same lags, and the standard error."""
-        if "simulation" not in self.names:
+        if "simulation" not in self.names or self.no_temperature:
             return None
         simulation = self.account("simulation")
         (measured, error), (expected, own) = (
@@ -102,17 +102,25 @@ class Temperature(Answer[DataSetProblem]):
         return measured - expected, float(np.hypot(error, own))
 
     @property
-    def warning(self) -> str | None:
-        """What is wrong with speaking of a temperature here, in one sentence; None when nothing is."""
+    def no_temperature(self) -> str | None:
+        """Why there is no temperature, in one sentence; None where there is one."""
         if abs(self.drift) <= _DRIFT:
             return None
         return (
-            f"C(t,t) still changes by {100 * self.drift:.2g} % of Delta C over the window: the run is not stationary; "
-            "raise run.until, or choose a shorter window."
+            f"there is no temperature: C(t,t) still changes by {100 * self.drift:.2g} % of Delta C over the window, so that "
+            "the run is not stationary; raise run.until, or choose a shorter window."
         )
 
+    @property
+    def exit_code(self) -> int:
+        """0 only where there is a temperature."""
+        return 1 if self.no_temperature else 0
+
     def said(self) -> Iterator[Table | str]:
-        """The table and what is to be said about it."""
+        """The table and what is to be said about it, or why there is no temperature."""
+        if self.no_temperature:
+            yield self.no_temperature
+            return
         table = Table(title="Effective temperature: Delta C over chi", title_justify="left")
         headings = ("account", "first step", "second half", "largest lag", "fit")
         for heading in headings:
@@ -120,7 +128,7 @@ class Temperature(Answer[DataSetProblem]):
         for one in self.accounts:
             table.add_row(one.name, *(_number(*one.slope(which)) for which in Slopes._fields))
         yield table
-        for text in (self.no_closed_form and f"no closed form: {self.no_closed_form}", self._checked(), self.warning):
+        for text in (self.no_closed_form and f"no closed form: {self.no_closed_form}", self._checked()):
             if text:
                 yield text
 
@@ -139,14 +147,14 @@ class Temperature(Answer[DataSetProblem]):
         off = self.deviation()
         return {
             "drift": self.drift,
-            "warning": self.warning,
+            "no_temperature": self.no_temperature,
             "no_closed_form": self.no_closed_form,
             "deviation": None if off is None else dict(zip(("value", "error"), off, strict=True)),
             "accounts": {
                 one.name: {
-                    "temperature": {
-                        w: dict(zip(("value", "error"), one.slope(w), strict=True)) for w in Slopes._fields
-                    },
+                    "temperature": None
+                    if self.no_temperature
+                    else {w: dict(zip(("value", "error"), one.slope(w), strict=True)) for w in Slopes._fields},
                     "lag": one.lag.tolist(),
                     "chi": one.chi.mean(axis=0).tolist(),
                     "Delta_C": one.Delta_C.mean(axis=0).tolist(),
@@ -182,14 +190,19 @@ def temperature(
 ) -> Temperature:
     """Temperatures from the last `window` of time of a run (by default its second half).
 
-    Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded data set); `window`, in units of time;
+    Arguments: `problem` (a Problem, or the path of a TOML file; left out, batches on two clusters); `window`, in units of time;
     `seeds`, how many pairs of twin runs are simulated in addition (0, or at least 2): each pair has the same data and batches,
     and one twin is pushed by a small field of random signs; `seed` instead of the problem's; `theory`, whose two-time functions
     C and R are used instead of those of DMFT; `budget`, the CPU seconds that all may take.
 
-        print(df.temperature(df.DataSetProblem(), seeds=4).summary())
+        print(df.temperature(seeds=4).summary())
     """
     chosen = QUESTION.settled(problem, seed)
+    if chosen.training.batch_fraction == 1 and not chosen.training.temperature:
+        raise RefusalError(
+            "there is no temperature: the full batch without Langevin noise has no noise at all; set "
+            "training.batch_fraction below 1, or training.temperature above 0."
+        )
     model, steps = descent_model(chosen), chosen.steps(chosen.run.until)
     width = steps // 2 if window is None else chosen.steps(window)
     if not 1 <= width <= steps:

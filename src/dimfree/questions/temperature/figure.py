@@ -38,7 +38,7 @@ def draw_response(found: "Temperature", axes: Axes) -> None:
             colour, line = _LINES.get(one.name, ("#d95f02", "-"))
             axes.plot(Delta_C, chi, line, color=colour, lw=1.6, label=one.name)
     T, end = found.value, found.accounts[0].chi.mean(axis=0)[-1]
-    if T > 0:
+    if T is not None and T > 0:
         axes.plot([0, T * end], [0, end], ":", color="0.4", lw=1.2, label=f"slope $1/T$, fitted $T$ = {T:.3g}")
     axes.set(xlabel=r"correlation lost, $\Delta C = C(t,t) - C(t,s)$", ylabel=r"response $\chi(t,s)$")
     axes.set(xlim=(0, None), ylim=(0, None))
@@ -57,8 +57,10 @@ def draw_ratio(found: "Temperature", axes: Axes) -> None:
         axes.plot(lag, mean, line, color=colour, lw=1.6)
         if len(ratio) > 1:
             axes.fill_between(lag, mean - 2 * _error(ratio), mean + 2 * _error(ratio), color=colour, alpha=0.2, lw=0)
-    axes.axhline(found.value, ls=":", color="0.4", lw=1.2)
-    axes.set(xscale="log", ylim=(0, None), xlabel=r"lag $t - s$", ylabel=r"temperature $\Delta C/\chi$ up to this lag")
+    if found.value is not None:
+        axes.axhline(found.value, ls=":", color="0.4", lw=1.2)
+    word = "temperature" if found.value is not None else "not stationary, no temperature:"
+    axes.set(xscale="log", ylim=(0, None), xlabel=r"lag $t - s$", ylabel=rf"{word} $\Delta C/\chi$ up to this lag")
     axes.xaxis.set_minor_formatter(NullFormatter())  # within a decade they would overlap
 
 

@@ -20,4 +20,11 @@ QUESTION: "Question[DataSetProblem]" = Question(
         "seeds": Option("Pairs of simulated twins; 0 for theory alone.", int, 0, 0),
         "budget": Option("Seconds that all may take.", float, 300.0),
     },
+    embedded={
+        "data.samples": 3.0,
+        "training.loss": "square",
+        "training.batch_fraction": 0.3,
+        "training.weight_decay": 0.1,
+        "run.until": 60.0,
+    },
 )
