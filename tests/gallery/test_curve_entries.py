@@ -83,7 +83,8 @@ def digits(shift=0.0, power=-0.3, images=-0.3, strength=1.3):
     x = np.array([1.0, 2.0, 4.0])
     theory = 0.3 * x**power
     data = {"risk": ("samples", theory), "strength": strength}
-    data["gaussian"] = (("samples", "seed"), scattered(theory, shift))
+    data["gaussian"] = (("samples", "seed"), scattered(0.9 * theory, shift))
+    data["gaussian_theory"] = (("samples", "table"), scattered(0.9 * theory))
     data["fitted_risk"] = (("samples", "seed"), scattered(0.1 * x**images))
     return xr.DataTree.from_dict({"curve": xr.Dataset(data, {"samples": x}), "ridge": line(x, theory)})
 
@@ -116,10 +117,12 @@ def test_the_shelf_knows_them_and_what_they_take():
     [
         (Perceptron(), set()),
         (Perceptron(noise=0.5, samples=(1.0, 10.0, 60.0)), {0}),  # fits of noisier labels
-        (CovariateRidge(stretch=1.3), {0}),  # another teacher than the table's
+        (CovariateRidge(moment=0.8), {0}),  # another moment of the labels than the table's
+        (CovariateLogistic(moment=np.sqrt(2 / np.pi)), {0}),  # E[y v] of classes in the place of E[z v]
+        (CovariateLogistic(seed=2), set()),
         (DoubleDescent(fitted_ridge=0.1), {4}),
     ],
-    ids=["perceptron", "noise", "ridge", "descent"],
+    ids=["perceptron", "noise", "ridge", "classes", "another-seed", "descent"],
 )
 def test_a_wrong_ingredient_fails(wrong, expected):
     assert failing(wrong, wrong.measure(False, silent)) == expected

@@ -79,7 +79,7 @@ def test_labels_that_no_gaussian_teacher_gives_are_noticed(tmp_path):
     files = write(tmp_path, np.column_stack([X, y + 0.01 * X[:, 1] ** 2]), y)
     table = df.Problem(data=df.Table(**files), training=df.MultiPass(weight_decay=0.1), dimension=5)
     model = model_of(table)
-    assert signal(model) == pytest.approx(np.pi / 2, rel=0.01)
+    assert signal(model.source) == pytest.approx(np.pi / 2, rel=0.01)
     assert misfits(model)[0].startswith("Gaussian teacher, not valid for these labels: R² pi/2 = 1.5")
     assert not misfits(model_of(table.replace(**{"training.loss": "square"})))
 

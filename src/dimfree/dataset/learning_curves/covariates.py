@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from dimfree.errors import ProblemError
 
 Matrix = Float[np.ndarray, "d d"]
-_ROUNDING = 1e-9  # of the largest eigenvalue: below, a direction is empty
+ROUNDING = 1e-9  # of the largest eigenvalue: below, a direction is empty
 
 
 class Covariates(eqx.Module):
@@ -54,16 +54,16 @@ def from_spectrum(
     if not np.isfinite(omega).all() or not np.isfinite(phi2).all() or not np.isfinite(rho):
         raise ProblemError("the covariances contain numbers that are not finite; remove them.")
     largest = float(np.max(omega, initial=0.0))
-    if largest <= 0 or float(np.min(omega)) < -_ROUNDING * largest:
+    if largest <= 0 or float(np.min(omega)) < -ROUNDING * largest:
         raise ProblemError(
             f"the covariance of the features has eigenvalues from {float(np.min(omega)):.3g} to {largest:.3g}, "
             "so that it is not positive semi-definite; give one that is."
         )
-    omega = np.where(omega > _ROUNDING * largest, omega, 0.0)
+    omega = np.where(omega > ROUNDING * largest, omega, 0.0)
     share = np.full(len(omega), 1 / len(omega)) if share is None else share
     found = Covariates(*(jnp.asarray(one, dtype=float) for one in (omega, share, phi2, rho)))
     beyond = float(np.sum(phi2, where=omega == 0))
-    if float(found.explained) > rho * (1 + _ROUNDING) or beyond > _ROUNDING * rho * largest:
+    if float(found.explained) > rho * (1 + ROUNDING) or beyond > ROUNDING * rho * largest:
         raise ProblemError(
             f"the features would explain a variance of {float(found.explained):.4g} of a teacher that has {rho:.4g}, so that "
             "the joint covariance is not positive semi-definite; lower Phi or raise Psi."

@@ -2,18 +2,30 @@
 
 from math import pi
 
+import numpy as np
+
 from dimfree.dataset.learning_curves.model import EndModel
 from dimfree.dataset.learning_curves.source import Pool
 
 _WELL_KNOWN = (
     10  # samples per feature from which on the pool's covariance is that of fresh samples within a few per cent
 )
+_SIGMAS = 3.0  # standard errors by which R² must exceed what a Gaussian teacher can have
+_UNEQUAL = 0.6  # share of the larger class from which on theory, which knows equal classes alone, is distrusted
 
 
-def signal(model: EndModel) -> float:
-    """R² pi/2, R² being the part of the labels that is linear in the features: no Gaussian teacher has more than 1."""
-    assert model.task is not None
-    return float(model.task.covariates.explained / model.task.covariates.rho) * pi / 2
+def signal(pool: Pool) -> float:
+    """R² pi/2, R² being the part of the labels that is linear in the features: no sign of a Gaussian has more than 1."""
+    return float(pool.moments.linear) * pi / 2
+
+
+def no_gaussian_teacher(model: EndModel) -> bool:
+    """Whether the classes of a table have a larger linear part than signs of a Gaussian, beyond what chance adds to it."""
+    if not isinstance(model.source, Pool) or model.task is None or model.task.labels != "sign":
+        return False
+    n, found = len(model.source.y), model.source.moments
+    expected = 1 - (1 - float(found.linear)) * n / (n - model.dimension)  # without what d features fit by accident
+    return expected - _SIGMAS * float(found.linear_error) > 2 / pi
 
 
 def remarks(model: EndModel) -> tuple[str, ...]:
@@ -33,15 +45,34 @@ def misfits(model: EndModel) -> tuple[str, ...]:
     if not isinstance(model.source, Pool) or model.task is None:
         return ()
     said = []
-    if model.task.labels == "sign" and (strength := signal(model)) > 1:
+    if no_gaussian_teacher(model):
         said.append(
-            f"Gaussian teacher, not valid for these labels: R² pi/2 = {strength:.2f} exceeds 1, which no sign of a Gaussian "
-            "has, so that errors of classification will be overestimated; the square loss needs no teacher."
+            f"Gaussian teacher, not valid for these labels: R² pi/2 = {signal(model.source):.2f} exceeds 1, which no sign of a "
+            "Gaussian has, so that the errors are those of the nearest such teacher, and a rough guide; the square loss needs "
+            "no teacher."
         )
-    per_feature = len(model.source.y) / model.dimension
-    if per_feature < _WELL_KNOWN:
-        said.append(
-            f"the pool has {per_feature:.1f} samples per feature: errors on samples outside of the pool will be larger than "
-            "those on the pool, which are shown."
-        )
+    said += [*_unequal(model), *_few_samples(model)]
     return tuple(said)
+
+
+def _unequal(model: EndModel) -> list[str]:
+    assert isinstance(model.source, Pool)
+    assert model.task is not None
+    larger = 0.5 + abs(float(np.mean(model.source.y))) / 2
+    if model.task.labels != "sign" or larger < _UNEQUAL:
+        return []
+    return [
+        f"the larger class has {100 * larger:.0f} % of the labels: theory takes classes for equally frequent ones, and the fits "
+        "have no intercept; draw as many rows of each class."
+    ]
+
+
+def _few_samples(model: EndModel) -> list[str]:
+    assert isinstance(model.source, Pool)
+    per_feature = len(model.source.y) / model.dimension
+    if per_feature >= _WELL_KNOWN:
+        return []
+    return [
+        f"the pool has {per_feature:.1f} samples per feature: errors on samples outside of the pool will be larger than "
+        "those on the pool, which are shown."
+    ]

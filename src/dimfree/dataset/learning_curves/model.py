@@ -41,6 +41,8 @@ def covariates_model(data: Featured, training: "MultiPass", dimension: int) -> E
     """Structure and numbers of a problem whose samples have features."""
     source: Source
     ell = loss(training.loss, training.smoothing)
+    labels = ("linear" if isinstance(ell, Square) else "sign") if isinstance(data, Table) else data.labels
+    _check_loss(labels, ell)
     match data:
         case Covariates():
             covariates, source = _gaussian(data, dimension)
@@ -49,10 +51,8 @@ def covariates_model(data: Featured, training: "MultiPass", dimension: int) -> E
             covariates = features(sigma).limit(jnp.asarray(data.per_input))
             source = FeatureSource(sigma, linear_part(sigma).kappa0, jnp.asarray(data.per_input))
         case Table():
-            pool = pool_of(data, dimension, isinstance(ell, Square))
-            covariates, source = estimated(pool), pool
-    labels = ("linear" if isinstance(ell, Square) else "sign") if isinstance(data, Table) else data.labels
-    _check_loss(labels, ell)
+            pool = pool_of(data, dimension, labels == "linear")
+            covariates, source = estimated(pool, labels), pool
     noise = 0.0 if isinstance(data, Table) else data.noise
     numbers = (jnp.asarray(number, dtype=float) for number in (data.samples, training.weight_decay, noise))
     task = None if training.spherical else Task(labels, ell, covariates, *numbers)

@@ -11,12 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.dataset.learning_curves.task import Task
+from dimfree.dataset.learning_curves.task import Labels, Task
 from dimfree.functions.activation import Activation
 
 Matrix = Float[np.ndarray, "n d"]
 Vector = Float[np.ndarray, " n"]
 _TESTED = 10_000  # fresh samples on which random features are tested
+_TINY = 1e-300
 
 
 class Seen(NamedTuple):
@@ -101,12 +102,33 @@ class FeatureSource(Source):
         return v, x.sum(axis=1) / np.sqrt(D)
 
 
+class Moments(eqx.Module):
+    """What a table says about its features and labels, as numbers in the eigenbasis of the features' covariance."""
+
+    omega: Float[Array, " d"]
+    along: Float[Array, " d"]  # E[y v]
+    power: Float[Array, ""]  # E[y²]
+    linear: Float[Array, ""]  # R²: the part of E[y²] that is linear in the features
+    linear_error: Float[Array, ""]  # its standard error, if the rows are independent draws
+
+    def z_over_y(self, labels: Labels) -> Float[Array, ""]:
+        """E[z v] over E[y v], z being the Gaussian field behind a label.
+
+        A real label is that field. A class is the sign of a field of variance 1, for which E[y v] = sqrt(2/pi) E[z v]. Where the
+        labels have a larger linear part than any sign of a Gaussian, the field is the nearest one: linear in the features.
+        """
+        if labels == "linear":
+            return jnp.ones_like(self.linear)
+        return jnp.minimum(jnp.sqrt(jnp.pi / 2), 1 / jnp.sqrt(jnp.maximum(self.linear, _TINY)))
+
+
 class Pool(Source):
     """Real samples: subsets are drawn with replacement, and tested on all of them."""
 
     v: Float[Array, "n d"]
     y: Float[Array, " n"]
     mapped: bool = eqx.field(static=True)  # whether the labels were 0 and 1
+    moments: Moments
 
     def draw(self, task: Task, samples: int, d: int, rng: np.random.Generator) -> tuple[Drawn, object]:
         """Rows of the pool."""
@@ -114,8 +136,9 @@ class Pool(Source):
         return Drawn(np.asarray(self.v)[rows], np.asarray(self.y)[rows]), None
 
     def test(self, task: Task, w: Vector, drawn: object, rng: np.random.Generator) -> Seen:
-        """On the whole pool."""
-        return tested(task, np.asarray(self.v) @ w / np.sqrt(len(w)), np.asarray(self.y))
+        """On the whole pool: the risk counts labels as they are, with whatever noise is in them."""
+        seen = tested(task, np.asarray(self.v) @ w / np.sqrt(len(w)), np.asarray(self.y))
+        return seen._replace(m=seen.m * float(self.moments.z_over_y(task.labels)))
 
 
 def labelled(task: Task, z: Vector, rng: np.random.Generator) -> Vector:

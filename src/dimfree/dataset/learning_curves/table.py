@@ -1,4 +1,4 @@
-"""Tables of real samples: reading and checking them, and the covariances of the pool (docs/theory/static.md, section c)."""
+"""Tables of real samples: reading and checking them, and the moments of the pool (docs/theory/static.md, section c)."""
 
 from typing import NamedTuple
 
@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from dimfree.dataset.features import Table
-from dimfree.dataset.learning_curves.covariates import Covariates, from_spectrum
-from dimfree.dataset.learning_curves.source import Pool
+from dimfree.dataset.learning_curves.covariates import ROUNDING, Covariates, from_spectrum
+from dimfree.dataset.learning_curves.source import Moments, Pool
+from dimfree.dataset.learning_curves.task import Labels
 from dimfree.errors import ProblemError
 from dimfree.functions.named import activation
 from dimfree.tables import bundled, read_table
@@ -40,7 +41,7 @@ def pool_of(data: Table, dimension: int, real_labels: bool) -> Pool:
         raise ProblemError(
             f"{n} samples cannot determine the covariance of {d} features; use fewer features, or more samples than features."
         )
-    return Pool(jnp.asarray(v), jnp.asarray(y), mapped)
+    return Pool(jnp.asarray(v), jnp.asarray(y), mapped, moments_of(v, y))
 
 
 def width_of(data: Table, real_labels: bool) -> int:
@@ -49,12 +50,24 @@ def width_of(data: Table, real_labels: bool) -> int:
     return int(np.sum(np.ptp(X, axis=0) > 0))
 
 
-def estimated(pool: Pool) -> Covariates:
-    """Omega, E[y v] and E[y²] of the pool."""
-    v, y = np.asarray(pool.v), np.asarray(pool.y)
-    omega, directions = np.linalg.eigh(v.T @ v / len(y))
-    phi = directions.T @ (v.T @ y) / len(y)
-    return from_spectrum(omega, phi**2 * (omega > 0), float(np.mean(y**2)))
+def moments_of(v: Matrix, y: Vector) -> Moments:
+    """The averages over a table that theory needs; directions without variance are left out."""
+    n, d = v.shape
+    omega, directions = np.linalg.eigh(v.T @ v / n)
+    omega = np.where(omega > ROUNDING * max(omega.max(), 0.0), omega, 0.0)
+    along = np.where(omega > 0, directions.T @ (v.T @ y) / n, 0.0)
+    weights = np.divide(along, omega, where=omega > 0, out=np.zeros(d))
+    power, left = np.mean(y**2), (y - v @ (directions @ weights)) ** 2
+    numbers = (omega, along, power, along @ weights / power, left.std() / np.sqrt(n) / power)
+    return Moments(*(jnp.asarray(one, dtype=float) for one in numbers))
+
+
+def estimated(pool: Pool, labels: Labels) -> Covariates:
+    """What the theory takes the pool for: Omega, phi = E[z v] and rho = E[z²] of the field z behind the labels."""
+    found = pool.moments
+    rho = found.power if labels == "linear" else 1.0
+    phi = found.z_over_y(labels) * found.along
+    return from_spectrum(np.asarray(found.omega), np.asarray(phi) ** 2, float(rho))
 
 
 def columns(data: Table, real_labels: bool) -> Columns:

@@ -62,13 +62,14 @@ def draw_fits(
     values: Float[np.ndarray, "n seeds"],
     label: str = "scikit-learn",
     colour: str = "black",
+    marker: str = "o",
 ) -> None:
     """Means over data sets with bars of two standard errors."""
     count = values.shape[1]
     error = 2 * values.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(len(values))
     label = f"{label}, {count} fits"
     axes.errorbar(
-        x, values.mean(axis=1), error, fmt="o", color=colour, mfc="white", ms=4.5, lw=1, label=label, zorder=5
+        x, values.mean(axis=1), error, fmt=marker, color=colour, mfc="white", ms=4.5, lw=1, label=label, zorder=5
     )
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from dimfree.compiled import quick_program
 from dimfree.dataset.ends import best_learner
 from dimfree.dataset.learning_curves import rademacher
-from dimfree.dataset.learning_curves.diagnosis import signal
+from dimfree.dataset.learning_curves.diagnosis import no_gaussian_teacher
 from dimfree.dataset.learning_curves.end import SETTLED
 from dimfree.dataset.learning_curves.end import curve as ends
 from dimfree.dataset.learning_curves.max_margin import max_margin
@@ -45,7 +45,7 @@ def lines(model: EndModel, samples: Numbers, best: Numbers) -> dict[str, Line]:
     assert task is not None
     fine = np.geomspace(samples.min(), samples.max(), FINE) if len(samples) > 1 else samples
     label, own = f"{task.loss.name}, ridge {float(task.lambda_):g}", learned(task, fine)
-    if isinstance(model.source, Pool) and task.labels == "sign" and signal(model) > 1:
+    if no_gaussian_teacher(model):
         label += "\n(Gaussian teacher, not valid for these labels)"
     found = {
         "ridge": Line(label, fine, own["risk"]),
