@@ -52,9 +52,10 @@ def _text(file: Path) -> Table:
         _PER_BYTE * file.stat().st_size, f"reading the table {str(file)!r}", "give a smaller one, or a .npy file"
     )
     try:
-        found = pandas.read_csv(file, header=None, comment="#")
+        first = pandas.read_csv(file, header=None, comment="#", nrows=1)
     except pandas.errors.EmptyDataError:
         return np.zeros(0)
-    if found.dtypes.map(lambda kind: kind.kind not in "fiub").any():
-        found = pandas.read_csv(file, comment="#")
+    named = first.dtypes.map(lambda kind: kind.kind not in "fiub").any()
+    # a whole column at a time: pandas warns if the parts of a column that it reads in pieces look different
+    found = pandas.read_csv(file, header=0 if named else None, comment="#", low_memory=False)
     return found.to_numpy(dtype=float)
