@@ -1,5 +1,7 @@
 """One word for every problem: kinds decide of the setting, in Python, in files and with --set, and what was given is kept."""
 
+import warnings
+
 import pytest
 
 import dimfree as df
@@ -42,6 +44,7 @@ def test_wrong_kinds_are_answered_from_all_settings(toml, sentence):
 FILE = "dimension = 77\n[run]\nseed = 5\nuntil = 3.0\nreplicas = 9"
 
 
+@pytest.mark.filterwarnings("ignore::dimfree.errors.LeftBehindWarning")
 @pytest.mark.parametrize("change", [{"data.kind": "two-clusters"}, {"training.kind": "multi-pass"}])
 def test_another_setting_keeps_what_the_file_says_of_dimension_and_run(change):
     problem = df.loads(FILE).replace(**change)
@@ -49,6 +52,55 @@ def test_another_setting_keeps_what_the_file_says_of_dimension_and_run(change):
     assert problem.dimension == 77
     assert problem.run == df.Run(seed=5, until=3.0, replicas=9, spacing="linear"), "spacing was not given"
     assert df.Problem().replace(**change) == df.DataSetProblem(), "nothing was given, so all is that of the setting"
+
+
+TWO_LAYER = FILE + "\n[network]\nwidth = 3\n[data]\nunits = 1\nnoise = 0.1\n[training]\nbatch = 5"
+LEFT_BEHIND = {
+    "training alone": (
+        TWO_LAYER,
+        {"training.kind": "multi-pass"},
+        "training.kind = 'multi-pass' makes this a problem of another setting, with data.kind = 'two-clusters' instead of "
+        "'teacher', without [network]; left behind: data.noise, data.units, network.width, training.batch; set data.kind, too, "
+        "if other data are meant.",
+    ),
+    "a network and a teacher that nobody spelled out": (
+        FILE,
+        {"training.kind": "multi-pass"},
+        "training.kind = 'multi-pass' makes this a problem of another setting, with data.kind = 'two-clusters' instead of "
+        "'teacher', without [network]; set data.kind, too, if other data are meant.",
+    ),
+    "data": (
+        TWO_LAYER,
+        {"data.kind": "sign-teacher", "data.noise": 0.5},
+        "data.kind = 'sign-teacher' makes this a problem of another setting, with data.kind = 'sign-teacher' instead of "
+        "'teacher', without [network]; left behind: data.units, network.width, training.batch.",
+    ),
+    "a section": (
+        TWO_LAYER,
+        {"data": df.TwoClusters(variance=0.1)},
+        "without [network]; left behind: data.noise, data.units, network.width, training.batch.",
+    ),
+    "the way back": (
+        "[data]\nkind = 'two-clusters'\nsamples = 3.0",
+        {"data.kind": "teacher"},
+        "with data.kind = 'teacher' instead of 'two-clusters'; left behind: data.samples.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LEFT_BEHIND)
+def test_what_another_setting_has_no_place_for_is_said(case):
+    text, change, sentence = LEFT_BEHIND[case]
+    with pytest.warns(df.LeftBehindWarning) as said:
+        df.loads(text).replace(**change)
+    (one,) = said
+    assert sentence in str(one.message)
+
+
+def test_nothing_is_left_behind_of_a_problem_of_which_nothing_was_given():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert df.loads(FILE).replace(**{"data.kind": "two-clusters"}).dimension == 77
 
 
 def test_another_kind_of_data_fills_in_anew_what_was_not_given():

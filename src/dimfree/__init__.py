@@ -34,7 +34,16 @@ if TYPE_CHECKING:
     from dimfree.dataset.real.multi_pass import MultiPassSGD
     from dimfree.dataset.static import Static
     from dimfree.description import Ask, Cost, Description, Evolution, Memory, Model, Piece, Stationary
-    from dimfree.errors import DimfreeError, DivergenceError, OutputError, PluginWarning, ProblemError, RefusalError
+    from dimfree.errors import (
+        DimfreeError,
+        DimfreeWarning,
+        DivergenceError,
+        LeftBehindWarning,
+        OutputError,
+        PluginWarning,
+        ProblemError,
+        RefusalError,
+    )
     from dimfree.functions import activation
     from dimfree.gaussian.overlaps import Overlaps
     from dimfree.lazy.flow import NetworkFlow
@@ -156,7 +165,9 @@ _HOMES = {
     ),
     "dimfree.errors": (
         "DimfreeError",
+        "DimfreeWarning",
         "DivergenceError",
+        "LeftBehindWarning",
         "OutputError",
         "PluginWarning",
         "ProblemError",

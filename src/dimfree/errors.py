@@ -30,7 +30,15 @@ class OutputError(DimfreeError):
     """A result could not be written or read."""
 
 
-class PluginWarning(UserWarning):
+class DimfreeWarning(UserWarning):
+    """Base of every warning that is meant for the user; the command line prints it as one sentence, once."""
+
+
+class LeftBehindWarning(DimfreeWarning):
+    """A change made a problem one of another setting, which has no place for all that was given."""
+
+
+class PluginWarning(DimfreeWarning):
     """A package that extends dimfree does not work, or takes a name that is not free."""
 
 

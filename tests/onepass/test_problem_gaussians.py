@@ -3,7 +3,7 @@
 import pytest
 
 from dimfree.dataset.problem import DataSetProblem, ThreeClusters
-from dimfree.errors import ProblemError
+from dimfree.errors import LeftBehindWarning, ProblemError
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import GaussianStart, OnePass, Teacher, TwoGaussians, TwoLayer
 from dimfree.problem import PiecewiseLinear, PowerDecay, Problem, Run, dumps, loads
@@ -161,7 +161,8 @@ def test_what_is_not_named_is_not_changed():
 
 def test_a_section_of_another_setting_takes_the_dimension_and_the_run_along():
     problem = Problem(dimension=70, network=TwoLayer(width=3), run=Run(until=2.0))
-    other = problem.replace(data=ThreeClusters())
+    with pytest.warns(LeftBehindWarning, match="left behind: network.width"):
+        other = problem.replace(data=ThreeClusters())
     assert other == DataSetProblem(dimension=70, data=ThreeClusters(), run=Run(until=2.0))
 
 

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from dimfree._version import __version__
-from dimfree.errors import DimfreeError, PluginWarning
+from dimfree.errors import DimfreeError, DimfreeWarning
 
 _NO_MEMORY = "RESOURCE_EXHAUSTED"  # what compiled programs call it
 _FIRST = ("compare", "solve", "simulate", "sweep", "show", "plot", "new")
@@ -23,11 +23,11 @@ class _Group(TyperGroup):
         return [*(name for name in _FIRST if name in names), *(name for name in names if name not in _FIRST)]
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; what is wrong with somebody's plug-in is said and does no harm."""
+        """Run the command; warnings are said and do no harm."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("always", PluginWarning)
-                warnings.showwarning = _say_plugin_warnings(warnings.showwarning)
+                warnings.simplefilter("always", DimfreeWarning)
+                warnings.showwarning = _say_warnings(warnings.showwarning)
                 return super().invoke(ctx)
         except DimfreeError as failure:
             typer.echo(f"dimfree: {failure}", err=True)
@@ -44,12 +44,12 @@ class _Group(TyperGroup):
             raise typer.Exit(1) from None
 
 
-def _say_plugin_warnings(otherwise: Any) -> Any:
-    """Plug-ins in one sentence, each once; other warnings as Python shows them."""
+def _say_warnings(otherwise: Any) -> Any:
+    """Warnings of dimfree in one sentence, each once; others as Python shows them."""
     said: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if not issubclass(category, PluginWarning):
+        if not issubclass(category, DimfreeWarning):
             otherwise(message, category, *where, **more)
         elif str(message) not in said:
             said.add(str(message))

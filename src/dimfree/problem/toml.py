@@ -1,13 +1,14 @@
 """Problems as TOML: reading, writing, and changing single keys from the command line."""
 
 import tomllib
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from dimfree.errors import ProblemError
+from dimfree.errors import LeftBehindWarning, ProblemError
 from dimfree.files import read_text
 from dimfree.problem.code import with_code
 from dimfree.problem.problem import Problem, as_tables, forget, written
@@ -56,13 +57,16 @@ def with_overrides(problem: Problem, changes: Mapping[str, Any]) -> Any:
     """A copy in which dotted keys have new values; a section may be replaced by setting its `kind`.
 
     All else stays. Only data that fill in other values for what is left out do so anew; and a kind of another setting takes
-    along what both settings know, the dimension and the run.
+    along what both settings know, the dimension and the run, with a warning that names what is left behind.
     """
     cls, kinds, given = type(problem), _kinds(changes), written(problem)
     chosen = _class_of(kinds) if kinds else cls
     if chosen is not cls:
         shared = {name: given[name] for name in Problem.model_fields if name in given}
-        return chosen(**_changed(shared, changes))
+        made = chosen(**_changed(shared, changes))
+        if said := _left_behind(problem, made, given, changes, kinds):
+            warnings.warn(said, LeftBehindWarning, stacklevel=3)
+        return made
     everything = problem.model_dump()
     changed = _changed(given, changes)
     refilled = cls.left_out(_deciding(changed)) != cls.left_out(_deciding(given))
@@ -70,6 +74,34 @@ def with_overrides(problem: Problem, changes: Mapping[str, Any]) -> Any:
     made = cls(**complete)
     forget(made, as_tables(given), as_tables(complete))
     return made
+
+
+def _left_behind(
+    before: Problem, after: Problem, given: Mapping[str, Any], changes: Mapping[str, Any], kinds: Mapping[str, Any]
+) -> str | None:
+    """What a problem of another setting has no place for, in one sentence; None if data were named and nothing else was given."""
+    sections = [name for name in type(before).model_fields if name not in Problem.model_fields]
+    left = [key for name in sections for key in _keys(name, given.get(name)) if key not in changes]
+    if not left and "data" in kinds:
+        return None
+    change = " and ".join(f"{name}.kind = {table['kind']!r}" for name, table in kinds.items())
+    was, now = (getattr(one, "data", None) for one in (before, after))
+    absent = [f"[{name}]" for name in sections if name not in type(after).model_fields]
+    without = f", without {' and '.join(absent)}" if absent else ""
+    more = f" and {len(left) - _MOST_KEYS} more keys" if len(left) > _MOST_KEYS else ""
+    gone = f"; left behind: {', '.join(left[:_MOST_KEYS])}{more}" if left else ""
+    advice = "" if "data" in kinds else "; set data.kind, too, if other data are meant"
+    return (
+        f"{change} makes this a problem of another setting, with data.kind = {getattr(now, 'kind', None)!r} instead of "
+        f"{getattr(was, 'kind', None)!r}{without}{gone}{advice}."
+    )
+
+
+def _keys(name: str, value: Any) -> list[str]:
+    """The dotted keys of what was given of a section, but for kinds, in order."""
+    if not isinstance(value, dict):
+        return [] if value is None or name.endswith(".kind") else [name]
+    return [key for inner in sorted(value) for key in _keys(f"{name}.{inner}", value[inner])]
 
 
 def _changed(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,6 +148,7 @@ def _deciding(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: table for name, table in as_tables(values).items() if name in _DECIDE}
 
 
+_MOST_KEYS = 8  # that a warning names
 _DECIDE = ("data", "training")  # the sections whose kinds decide of the setting
 
 
