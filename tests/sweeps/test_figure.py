@@ -117,3 +117,76 @@ def test_what_cannot_be_drawn_is_one_sentence(how, said):
     with pytest.raises(df.ProblemError, match=r"^[^\n]*$") as caught:
         df.plot_sweep(made_up(WIDTHS), **{"kind": "slopes", **how})
     assert said in str(caught.value)
+
+
+def drawn(axes) -> list[tuple[str, str]]:
+    """Dash and marker of every curve that a legend names."""
+    return [(line.get_linestyle(), line.get_marker()) for line in axes.get_legend_handles_labels()[0]]
+
+
+@pytest.mark.parametrize("count", [2, 7])
+def test_curves_of_a_family_differ_by_more_than_their_hue(count):
+    axes = df.plot_sweep(made_up({"network.width": list(range(1, count + 1))})).axes[0]
+    assert len({*drawn(axes)}) == count
+    words = made_up({"network.width": list(range(1, 13))}).assign_coords({"network.width": [*"abcdefghijkl"]})
+    assert len({*drawn(df.plot_sweep(words, kind="curves").axes[0])}) == 12, "words are named, however many"
+
+
+def lightness(colour) -> float:
+    from matplotlib.colors import to_rgb
+
+    return float(np.dot([0.2126, 0.7152, 0.0722], to_rgb(colour)))
+
+
+def test_curves_of_many_numbers_are_the_lighter_the_larger():
+    rates = [8.0, *np.geomspace(0.5, 4.0, 9)]
+    figure = df.plot_sweep(made_up({"training.learning_rate": rates}))
+    shades = [lightness(line.get_color()) for line in figure.axes[0].lines]
+    assert len(shades) == 10
+    assert (np.diff(shades) > 0).all()
+    assert figure.axes[-1].get_yscale() == "log", "the bar of a logarithmic grid"
+
+
+def test_power_laws_differ_by_marker_and_dash():
+    plane = {**WIDTHS, "dimension": [10, 20, 30, 40, 50, 60, 70, 80]}
+    axes = df.plot_sweep(made_up(plane), kind="slopes", measure={"crossing": 0.5}).axes[0]
+    fits = [line.get_linestyle() for line in axes.lines if len(line.get_xdata()) and line.get_marker() == "None"]
+    assert len(fits) == 8
+    assert len({*drawn(axes)}) == 8
+    assert [dash for dash, _ in drawn(axes)] == fits
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        ([1.0, 2.0, 4.0, 8.0], "log"),
+        (list(np.geomspace(0.5, 2.0, 5)), "log"),
+        ([1.0, 2.0, 5.0, 10.0], "log"),
+        ([0.01, 0.1, 1.0], "log"),
+        ([10.0, 20.0, 30.0], "linear"),
+        (list(np.linspace(1.0, 100.0, 12)), "linear"),
+        ([0.0, 1.0, 2.0, 4.0], "linear"),
+        ([1.0, 100.0], "log"),
+        ([1.0, 2.0], "linear"),
+    ],
+)
+def test_values_on_a_logarithmic_grid_are_drawn_so(values, scale):
+    figure = df.plot_sweep(made_up({"network.width": [1, 2, 3], "training.learning_rate": values}))
+    assert figure.axes[0].get_yscale() == scale
+    assert figure.axes[0].get_xscale() == "linear"
+    if scale == "log":
+        assert len(figure.axes[0].get_yticks()) == len(values), "each of a few values is written"
+
+
+def test_times_have_the_scale_of_their_grid():
+    data = made_up(WIDTHS)
+    assert df.plot_sweep(data).axes[0].get_xscale() == "linear"
+    later = data.assign_coords(time=("time", np.concatenate([[0], np.geomspace(0.01, 10, 100)]), {"units": "s"}))
+    assert df.plot_sweep(later).axes[0].get_xscale() == "log"
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [0.0, 1.0], [-1.0, 1.0]])
+def test_slopes_need_positive_numbers(values):
+    data = made_up({"network.width": [1, 2]}).assign_coords({"network.width": values})
+    with pytest.raises(df.ProblemError, match=r"^slopes need an axis of positive numbers, and 'network.width' is none"):
+        df.plot_sweep(data, kind="slopes")

@@ -13,16 +13,18 @@ from dimfree.errors import ProblemError, suggest
 from dimfree.results.landmarks import clock
 from dimfree.results.slopes import Fit, fit, slope
 from dimfree.sweeps.measures import grid, mean_and_error, measured, observable, settings
+from dimfree.sweeps.scales import Vector, axis_name, edges, is_log_grid, is_wide, label_axis, places, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
 
-Vector = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-_WIDE = 10.0  # a range of more than this factor is drawn to a logarithmic scale
+Stroke = dict[str, Any]  # arguments of matplotlib's plot
 _FEW = 7  # curves that a legend can name
-_MARKS = "os^Dv"
+_MARKS, _STYLES = "os^Dv", ("-", "--", "-.", ":")  # together they tell twenty curves apart, whatever the colours
+_MARKERS = 8  # on a curve
 
 
 def plot_sweep(data: xr.Dataset, path: str | Path | None = None, **figure: Any) -> "Figure":
@@ -45,8 +47,9 @@ def plot_sweep(data: xr.Dataset, path: str | Path | None = None, **figure: Any) 
     x = told["x"] or next(name for name in axes if name != told["y"])
     y = told["y"] or next((name for name in axes if name != x), None)
     y = None if kind == "curves" else y
+    data = data.sortby([name for name in (x, y) if name is not None and data[name].dtype.kind in "fi"])
     fixed = {name: 0 for name in axes if name not in (x, y)}
-    said = ", ".join(f"{_axis_name(data[name])} = {_text(data[name].values[0])}" for name in fixed)
+    said = ", ".join(f"{axis_name(data[name])} = {text(data[name].values[0])}" for name in fixed)
     told["title"] = ". ".join(part for part in (told["title"], said) if part)
     return drawing(lambda figure: draw(figure, data.isel(fixed), told, x, y), path)
 
@@ -66,10 +69,10 @@ def _draw_maps(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x: s
         axes.set_facecolor("#eeeeee")
         axes.patch.set(hatch="////", edgecolor="#bbbbbb")
         axes.grid(False)
-        (across, logs_x), (up, logs_y) = _places(data[x]), _places(data[y])
-        mesh = axes.pcolormesh(_edges(across, logs_x), _edges(up, logs_y), shown, norm=norm, cmap="viridis")
-        _label_axis(axes.xaxis, data[x], across, logs_x)
-        _label_axis(axes.yaxis, data[y], up, logs_y)
+        cells = edges(*places(data[x])), edges(*places(data[y]))
+        mesh = axes.pcolormesh(*cells, shown, norm=norm, cmap="viridis")
+        label_axis(axes.xaxis, data[x])
+        label_axis(axes.yaxis, data[y])
         axes.set_title(title)
         _draw_lines(axes, told["lines"])
     figure.colorbar(mesh, ax=list(panels), label=what, pad=0.02)
@@ -87,17 +90,27 @@ def _draw_curves(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x:
     titles = [str(title) for title in values["description"].values]
     figure.set_size_inches(1.4 + 4.0 * len(titles), 4.0)
     panels = np.atleast_1d(figure.subplots(1, len(titles), sharey=True))
-    ticks, places = values[along].values, data[x].values
+    ticks, at, named = values[along].values, data[x].values, _is_named(data[x])
+    strokes = _strokes(len(at)) if named else [{"color": colour} for colour in _shades(data[x]).to_rgba(at)]
     for axes, title in zip(panels, titles, strict=True):
-        for place, colour in zip(range(len(places)), _colours(len(places)), strict=True):
+        for place, stroke in enumerate(strokes):
             mean, error = mean_and_error(values.sel(description=title).isel({x: place}))
-            axes.plot(ticks, mean.values, color=colour, lw=1.4, label=_text(places[place]))
+            every = max(1, len(ticks) // _MARKERS)
+            shown = (place * every // len(at), every)  # markers of curves that agree lie side by side
+            axes.plot(ticks, mean.values, lw=1.4, ms=4, markevery=shown, label=text(at[place]), **stroke)
             low, high = mean.values - 2 * error.values, mean.values + 2 * error.values
-            axes.fill_between(ticks, low, high, color=colour, alpha=0.2, lw=0)
+            axes.fill_between(ticks, low, high, color=stroke["color"], alpha=0.2, lw=0)
         axes.set(xlabel=f"{along} ({values[along].attrs['units']})", title=title)
-        _log_if_wide(axes, ticks[1:], values.values)
+        axes.set_xscale("log" if is_log_grid(ticks[1:]) else "linear")
+        axes.set_yscale("log" if is_wide(values.values) else "linear")
     panels[0].set_ylabel(values.attrs.get("long_name", told["observable"]))
-    _explain_colours(figure, list(panels), data[x])
+    if named:
+        panels[-1].legend(frameon=False, title=axis_name(data[x]))
+    else:
+        bar = figure.colorbar(_shades(data[x]), ax=list(panels), label=axis_name(data[x]), pad=0.02)
+        some = at[:: -(-len(at) // _FEW)].tolist()
+        bar.set_ticks(some, labels=[text(value) for value in some], minor=False)
+        bar.minorticks_off()
     _finish(figure, data, told, panels[0])
 
 
@@ -109,18 +122,14 @@ def _draw_slopes(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x:
     panels = np.atleast_1d(figure.subplots(1, len(titles), sharey=True))
     from matplotlib.ticker import LogLocator
 
-    across = np.asarray(data[x].values, dtype=float)
-    families = [None] if y is None else list(range(data.sizes[y]))
-    colours = ["#d95f02"] if y is None else _colours(data.sizes[y])
+    across = _positive(data[x])
     for axes, title in zip(panels, titles, strict=True):
-        for number, (place, colour) in enumerate(zip(families, colours, strict=True)):
-            one = values.sel(description=title) if place is None else values.sel(description=title).isel({y: place})
-            name = "" if y is None or place is None else f"{y} = {_text(data[y].values[place])}"
-            _draw_power_law(
-                axes, across, one.transpose(x, "replica").values, name, colour, _MARKS[number % len(_MARKS)]
-            )
-        axes.set(xscale="log", yscale="log", xlabel=_axis_name(data[x]), title=title)
-        axes.set_xticks(across, labels=[_text(value) for value in data[x].values])
+        for place, stroke in enumerate(_strokes(1 if y is None else data.sizes[y])):
+            one = values.sel(description=title) if y is None else values.sel(description=title).isel({y: place})
+            name = "" if y is None else f"{y} = {text(data[y].values[place])}"
+            _draw_power_law(axes, across, one.transpose(x, "replica").values, name, stroke)
+        axes.set(xscale="log", yscale="log", xlabel=axis_name(data[x]), title=title)
+        axes.set_xticks(across, labels=[text(value) for value in data[x].values])
         axes.minorticks_off()
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -139,7 +148,7 @@ def _with_numbers(data: xr.Dataset, values: xr.DataArray, what: str) -> list[str
     raise ProblemError(f"no point of the sweep has a number for {what!r}; run longer, or choose another measure.")
 
 
-def _draw_power_law(axes: "Axes", x: Vector, values: Vector, name: str, colour: Any, marker: str) -> None:
+def _draw_power_law(axes: "Axes", x: Vector, values: Vector, name: str, stroke: Stroke) -> None:
     """Means with two standard errors, the fit, and its slope with a standard error, where there are two points at least."""
     here = np.isfinite(values).any(axis=1)
     runs = np.isfinite(values[here]).all(axis=0)
@@ -156,40 +165,20 @@ def _draw_power_law(axes: "Axes", x: Vector, values: Vector, name: str, colour: 
             f" ± {found.standard_error:.2f}" if count > 1 else ""
         )
         fitted = np.exp(np.log(mean).mean() + found.value * (np.log(x) - np.log(x).mean()))
-        axes.plot(x, fitted, color=colour, lw=1.0)
-    axes.errorbar(x, mean, error, fmt=marker, color=colour, ms=4.5, mfc="white", mew=1, capsize=2, lw=1, label=label)
+        axes.plot(x, fitted, color=stroke["color"], ls=stroke["ls"], lw=1.0)
+    dots = {"color": stroke["color"], "ms": 4.5, "mfc": "white", "mew": 1, "lw": 1}
+    axes.errorbar(x, mean, error, fmt=stroke["marker"], capsize=2, **dots)
+    axes.plot([], [], label=label, ls=stroke["ls"], marker=stroke["marker"], **dots)  # for the legend
 
 
-def _places(coordinate: xr.DataArray) -> tuple[Vector, bool]:
-    """Where the values of an axis are drawn, and whether on a logarithmic scale; words stand side by side."""
-    if coordinate.dtype.kind not in "fi":
-        return np.arange(len(coordinate), dtype=float), False
-    found = np.asarray(coordinate.values, dtype=float)
-    return found, _is_wide(found)
-
-
-def _is_wide(values: Vector) -> bool:
-    known = values[np.isfinite(values)]
-    return bool(known.size and known.min() > 0 and known.max() > _WIDE * known.min())
-
-
-def _edges(places: Vector, logs: bool) -> Vector:
-    """Borders of cells half way between their middles."""
-    middles = np.log(places) if logs else places
-    if len(middles) == 1:
-        edges = np.array([middles[0] - 0.5, middles[0] + 0.5])
-    else:
-        inner = (middles[1:] + middles[:-1]) / 2
-        edges = np.array([2 * middles[0] - inner[0], *inner, 2 * middles[-1] - inner[-1]])
-    return np.exp(edges) if logs else edges
-
-
-def _label_axis(axis: Any, coordinate: xr.DataArray, places: Vector, logs: bool) -> None:
-    axis.set_label_text(_axis_name(coordinate))
-    if logs:
-        axis.axes.set(**{f"{axis.axis_name}scale": "log"})
-    if coordinate.dtype.kind not in "fi":
-        axis.set_ticks(places, labels=[str(value) for value in coordinate.values])
+def _positive(coordinate: xr.DataArray) -> Vector:
+    """The values of an axis along which a power law is fitted."""
+    at = np.asarray(coordinate.values, dtype=float) if coordinate.dtype.kind in "fi" else np.zeros(1)
+    if not (at > 0).all():
+        raise ProblemError(
+            f"slopes need an axis of positive numbers, and {coordinate.name!r} is none; draw a map or curves."
+        )
+    return at
 
 
 def _scaled(values: Vector) -> "Normalize":
@@ -198,34 +187,34 @@ def _scaled(values: Vector) -> "Normalize":
     known = values[np.isfinite(values)]
     if not known.size:
         return Normalize(0, 1)
-    return (LogNorm if _is_wide(known) else Normalize)(float(known.min()), float(known.max()))
+    return (LogNorm if is_wide(known) else Normalize)(float(known.min()), float(known.max()))
 
 
-def _colours(count: int) -> list[Any]:
-    """Along a colour map."""
+def _strokes(count: int) -> list[Stroke]:
+    """How curves that a legend names are drawn: lighter and lighter, each with a dash and a marker of its own."""
     from matplotlib import colormaps
 
-    return [colormaps["viridis"](share) for share in np.linspace(0.0, 0.9, count)]
+    colours = ["#d95f02"] if count == 1 else [colormaps["viridis"](share) for share in np.linspace(0.0, 0.9, count)]
+    return [
+        {"color": colour, "ls": _STYLES[number % len(_STYLES)], "marker": _MARKS[number % len(_MARKS)]}
+        for number, colour in enumerate(colours)
+    ]
 
 
-def _explain_colours(figure: "Figure", panels: Sequence["Axes"], coordinate: xr.DataArray) -> None:
-    if len(coordinate) <= _FEW or coordinate.dtype.kind not in "fi":
-        panels[-1].legend(frameon=False, title=_axis_name(coordinate))
-        return
+def _shades(coordinate: xr.DataArray) -> "ScalarMappable":
+    """How curves of many numbers are drawn: the larger the lighter, as a bar shows."""
+    from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import ListedColormap
+    from matplotlib.colors import ListedColormap, LogNorm, Normalize
 
-    places, logs = _places(coordinate)
-    shades = ScalarMappable(_scaled(places) if logs else None, ListedColormap(_colours(len(places))))
-    shades.set_clim(float(places.min()), float(places.max()))
-    figure.colorbar(shades, ax=list(panels), label=_axis_name(coordinate), pad=0.02)
+    at, logs = places(coordinate)
+    visible = ListedColormap(colormaps["viridis"](np.linspace(0.0, 0.9, 256)))
+    return ScalarMappable((LogNorm if logs else Normalize)(float(at.min()), float(at.max())), visible)
 
 
-def _log_if_wide(axes: "Axes", ticks: Vector, values: Vector) -> None:
-    if _is_wide(ticks):
-        axes.set_xscale("log")
-    if _is_wide(values):
-        axes.set_yscale("log")
+def _is_named(coordinate: xr.DataArray) -> bool:
+    """Whether a legend names every value; a bar shows the shades of many numbers."""
+    return len(coordinate) <= _FEW or coordinate.dtype.kind not in "fi"
 
 
 def _draw_lines(axes: "Axes", lines: Sequence[Mapping[str, Any]]) -> None:
@@ -245,11 +234,3 @@ def _finish(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], first: 
     said = f"{missing} of {data['failure'].size} points have no numbers" if missing else ""
     if text := ". ".join(part for part in (told["title"], said) if part):
         figure.suptitle(text, fontsize=9)
-
-
-def _axis_name(coordinate: xr.DataArray) -> str:
-    return str(coordinate.name).replace("_", " ")
-
-
-def _text(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
