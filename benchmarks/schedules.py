@@ -7,8 +7,8 @@ import numpy as np
 
 import dimfree as df
 from clock import Bar, cpu_seconds
-from dimfree.compiled import program
 from dimfree.gallery.optimal_schedule import committee
+from dimfree.programs.compiled import program
 from dimfree.questions.schedules.grid import Grid
 from dimfree.questions.schedules.parts import steerable
 from dimfree.questions.schedules.walk import final, steered

@@ -16,7 +16,7 @@ from typing import NamedTuple
 os.environ["DIMFREE_CACHE"] = "off"  # what is loaded from a file is held like what is compiled, but is quicker
 
 import dimfree as df
-from dimfree.compiled import FORMS
+from dimfree.programs.compiled import FORMS
 
 ROOM = 1.1  # of the largest numbers of the middle third, which those of the last third may reach
 

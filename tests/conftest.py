@@ -28,7 +28,7 @@ import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 from scipy import stats  # noqa: E402
 
-from dimfree import compiled  # noqa: E402
+from dimfree.programs import compiled  # noqa: E402
 from stages import SEED, drawn, mark_quick  # noqa: E402
 
 settings.register_profile("short", deadline=None, max_examples=25, derandomize=True)

@@ -15,9 +15,7 @@ LEVELS = (
     ("registry", "files", "temporary_arrays", "machine", "progress"),
     ("arrays",),
     ("tables",),
-    ("folder",),
-    ("forms", "kept", "spread"),
-    ("compiled",),
+    ("programs",),
     ("problem",),
     ("setting",),
     ("description", "drawing"),
@@ -36,8 +34,7 @@ LEVEL = {room: number for number, rooms in enumerate(LEVELS) for room in rooms}
 SETTINGS = {"onepass", "dataset", "lazy"}
 
 NUMERICAL = {
-    "compiled",
-    "kept",
+    "programs",
     "description",
     "functions",
     "gaussian",

@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from dimfree.compiled import brief_program, keep_programs, program, quick_program
 from dimfree.errors import DivergenceError
 from dimfree.problem import Problem
+from dimfree.programs.compiled import brief_program, keep_programs, program, quick_program
+from dimfree.programs.spread import spread
 from dimfree.setting import Variable
-from dimfree.spread import spread
 
 keep_programs()  # everything that compiles comes by here
 

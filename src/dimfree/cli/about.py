@@ -102,7 +102,7 @@ def verify(
 def doctor() -> None:
     """Say what this installation is: versions, precision, cores, memory, speed."""
     prepare()
-    from dimfree.compiled import where_kept
     from dimfree.machine import report
+    from dimfree.programs.compiled import where_kept
 
     typer.echo(report(where_kept()))

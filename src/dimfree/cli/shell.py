@@ -63,8 +63,8 @@ def prepare(out: Path | None = None) -> None:
         from dimfree.files import writable
 
         writable(out)
-    from dimfree.folder import WORTH_KEEPING, programs_folder
     from dimfree.machine import check_platform
+    from dimfree.programs.folder import WORTH_KEEPING, programs_folder
 
     # With host callbacks for errors a compiled solve cannot be cached; dimfree checks its results itself.
     os.environ.setdefault("EQX_ON_ERROR", "nan")

@@ -9,10 +9,10 @@ import jax
 import numpy as np
 import xarray as xr
 
-from dimfree.compiled import brief_program
 from dimfree.description import AnyDescription, Stationary
 from dimfree.errors import ProblemError
 from dimfree.problem import Problem, load
+from dimfree.programs.compiled import brief_program
 from dimfree.progress import Watcher, bars, nobody
 from dimfree.registry import description, setting_of
 from dimfree.results.checkpoint import Checkpoints, checkpoints_in

@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.polynomial import Chebyshev
 
-from dimfree.compiled import brief_program
 from dimfree.functions.activation import Activation, General
 from dimfree.functions.features import Sign
 from dimfree.gaussian.arcsine import arcsine
 from dimfree.gaussian.one_point import hermite_moments
 from dimfree.gaussian.two_point.ladder import two_point
+from dimfree.programs.compiled import brief_program
 
 _DEGREE = 128  # of a polynomial in the correlation
 

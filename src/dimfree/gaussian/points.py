@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
-from dimfree.compiled import kept_numbers
+from dimfree.programs.compiled import kept_numbers
 
 _SEED = 20230808
 _BITS = 30  # resolution of the Sobol generator: its coordinates are multiples of 2^-30

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.compiled import brief_program
 from dimfree.functions.activation import Activation, Polynomial
+from dimfree.programs.compiled import brief_program
 
 _SPREAD = 2.0  # standard deviation of the argument at which the spectrum is taken
 _REACH = 9.0

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.compiled import quick_program
 from dimfree.gaussian.two_point.ladder import two_point
 from dimfree.lazy.network import Shape, Weights, jacobian, product
+from dimfree.programs.compiled import quick_program
 
 _BLOCK = 65_536  # pairs that are evaluated together
 _SAME = 1e-12  # cosines closer to one than this are of parallel vectors

@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from dimfree.compiled import brief_program, program
 from dimfree.errors import ProblemError
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.draws import wishart
@@ -18,6 +17,7 @@ from dimfree.onepass.quadrature import MOST_LEVELS
 from dimfree.onepass.sections import GaussianStart, OverlapStart, SphereStart, WeightsStart
 from dimfree.onepass.structured_start import drawn_blocks, drawn_weights, measured_blocks, reduced_blocks
 from dimfree.onepass.weights_file import loaded_weights
+from dimfree.programs.compiled import brief_program, program
 
 _AS_VECTORS = 50_000_000  # numbers; starts are drawn as weight vectors up to this size
 _ONE_GENERATOR = 2_000_000  # numbers; up to this size students and teachers are drawn together

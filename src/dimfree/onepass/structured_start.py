@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from dimfree.compiled import brief_program
 from dimfree.errors import ProblemError
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.draws import wishart
@@ -21,6 +20,7 @@ from dimfree.onepass.quadrature import reduced
 from dimfree.onepass.sections import GaussianStart, SphereStart
 from dimfree.onepass.sections.directions import Directions
 from dimfree.onepass.spectrum import Spectrum
+from dimfree.programs.compiled import brief_program
 from dimfree.tables import read_table
 
 _LOST = 1e-12  # of a teacher's variance: what is less is none

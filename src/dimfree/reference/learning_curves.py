@@ -6,7 +6,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from dimfree.compiled import quick_program
 from dimfree.dataset.learning_curves import rademacher as complexities
 from dimfree.dataset.learning_curves.bayes import bayes_optimal
 from dimfree.dataset.learning_curves.covariates import Covariates, from_spectrum, isotropic
@@ -19,6 +18,7 @@ from dimfree.dataset.learning_curves.task import Task, error
 from dimfree.functions import activation
 from dimfree.functions.loss import loss
 from dimfree.gaussian.linear_part import linear_part
+from dimfree.programs.compiled import quick_program
 
 Values = dict[str, Any]
 _ONE = jnp.ones(())

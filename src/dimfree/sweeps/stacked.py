@@ -14,10 +14,10 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from dimfree.comparison.run import own_key, starts_of
-from dimfree.compiled import quick_program
 from dimfree.description import AnyDescription, Dynamics, Evolution, Model, Piece, Values, advanced, begun
 from dimfree.errors import DimfreeError, DivergenceError
 from dimfree.problem import Problem
+from dimfree.programs.compiled import quick_program
 from dimfree.results.record import join, refuse
 from dimfree.setting import model_of, speaking
 

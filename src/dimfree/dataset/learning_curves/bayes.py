@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import optimistix as optx
 from jaxtyping import Array, Float
 
-from dimfree.compiled import quick_program
 from dimfree.gaussian.sign_channel import sign_information
+from dimfree.programs.compiled import quick_program
 
 _LOWEST, _HIGHEST = 1e-9, 18.0  # of atanh sqrt(q/rho)
 _TOLERANCE, _STEPS = 1e-15, 200

@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.compiled import quick_program
 from dimfree.dataset.learning_curves.ridge import ridge
 from dimfree.dataset.learning_curves.state_evolution import on_data, state_evolution
 from dimfree.dataset.learning_curves.task import Task
 from dimfree.functions.loss import Square
 from dimfree.gaussian.sign_channel import fields
+from dimfree.programs.compiled import quick_program
 
 SETTLED = 1e-9  # what may be left of the equations
 

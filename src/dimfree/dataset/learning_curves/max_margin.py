@@ -7,10 +7,10 @@ so that Newton's method starts from them.
 import equinox as eqx
 import jax.numpy as jnp
 
-from dimfree.compiled import quick_program
 from dimfree.dataset.learning_curves.state_evolution import EndPoint, polished, separating
 from dimfree.dataset.learning_curves.task import Task
 from dimfree.functions.loss import HardMargin
+from dimfree.programs.compiled import quick_program
 
 
 @quick_program

@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.compiled import brief_program
 from dimfree.description import Times, Values
 from dimfree.functions.activation import Polynomial
 from dimfree.gaussian.increments import Rule, lengthening, rule, spreads
 from dimfree.gaussian.moments import second_moment
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.model import DirectionsModel, ManifoldModel, StructuredModel, TeacherModel
+from dimfree.programs.compiled import brief_program
 
 BADLY = 1.5  # a spread that is wrong by more than this factor is refused
 SLIGHTLY = 1.1  # and told from this one on

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.compiled import brief_program
 from dimfree.description import Times, Values
 from dimfree.functions.activation import Activation, General
 from dimfree.functions.target import Committee
@@ -15,6 +14,7 @@ from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.ladder import two_point_error
 from dimfree.gaussian.variance.ladder import variance_error, variance_is_exact, variance_method
 from dimfree.onepass.model import DirectionsModel
+from dimfree.programs.compiled import brief_program
 
 _KERNELS = 1e-8  # largest error of the two-point kernels that goes without a word, of their size
 _QUADRATURE, _SAMPLED = 1e-4, 1e-2  # the same for the variance term, of its norm (docs/accuracy.md)

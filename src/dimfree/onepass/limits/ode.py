@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.compiled import quick_program
 from dimfree.description import Cost, Dynamics, Observed, Values
 from dimfree.functions.activation import Erf, PiecewiseLinear, Polynomial
 from dimfree.gaussian.moments import GradientTerms, gradient_terms
@@ -40,6 +39,7 @@ from dimfree.onepass.observe import teacher_observables
 from dimfree.onepass.quadrature import MOST_LEVELS
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
+from dimfree.programs.compiled import quick_program
 
 _MOST_VECTORS = 200_000  # distinct eigenvalues of which nodes are found
 

@@ -17,7 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.compiled import brief_program
 from dimfree.description import Cost, Dynamics, Observed, Values
 from dimfree.gaussian.closure import (
     ClosureTerms,
@@ -37,6 +36,7 @@ from dimfree.onepass.limits.wide_blocks import WideBlocks, without_blocks
 from dimfree.onepass.model import DirectionsModel, StructuredModel
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
+from dimfree.programs.compiled import brief_program
 
 _NARROW = 8  # width up to which all pairs at all angles take microseconds
 _INFINITE = 1e32  # a dimension in which angles between random directions are rounding errors

@@ -7,7 +7,6 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.compiled import quick_program
 from dimfree.description import Ask, Cost, Description, Dynamics, Piece, Times, Values
 from dimfree.errors import ProblemError
 from dimfree.onepass.bins import binned, binned_model
@@ -18,6 +17,7 @@ from dimfree.onepass.real.block_chain import own_law_pays
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
+from dimfree.programs.compiled import quick_program
 from dimfree.setting import Variable
 
 _ODE = HighDimensional(rtol=1e-7, atol=1e-9)

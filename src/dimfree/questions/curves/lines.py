@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.compiled import quick_program
 from dimfree.dataset.ends import best_learner
 from dimfree.dataset.learning_curves import rademacher
 from dimfree.dataset.learning_curves.diagnosis import no_gaussian_teacher
@@ -18,6 +17,7 @@ from dimfree.dataset.learning_curves.max_margin import max_margin
 from dimfree.dataset.learning_curves.model import EndModel
 from dimfree.dataset.learning_curves.source import Pool
 from dimfree.dataset.learning_curves.task import Task
+from dimfree.programs.compiled import quick_program
 
 Numbers = Float[np.ndarray, " n"]
 FINE = 50  # points of a theory's line, all in one call

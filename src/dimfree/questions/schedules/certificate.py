@@ -10,9 +10,9 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.compiled import quick_program
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.model import TeacherModel
+from dimfree.programs.compiled import quick_program
 from dimfree.questions.schedules.grid import Grid
 from dimfree.questions.schedules.parts import dot, parts
 from dimfree.questions.schedules.search import Bounds, Vector

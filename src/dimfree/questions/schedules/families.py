@@ -10,9 +10,9 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.compiled import brief_program
 from dimfree.functions.schedule import Schedule, Written, schedule
 from dimfree.problem import ExponentialDecay, HoldThenPower, PowerDecay, WarmUpCosine
+from dimfree.programs.compiled import brief_program
 from dimfree.questions.schedules.search import Bounds, Curve, Vector
 
 _SHARES = (1e-3, 1e3)  # of the run: how short and how long the scale of a decay may be

@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.compiled import brief_program
 from dimfree.functions.schedule import Held
 from dimfree.gaussian.moments import risk
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.model import TeacherModel
+from dimfree.programs.compiled import brief_program
 
 Objective = Literal["mean-log", "mean", "worst"]
 _SHARP = 8.0  # of the soft maximum over starts: one that is worse by a factor e counts e^8 times as much

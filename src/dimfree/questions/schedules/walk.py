@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.compiled import program
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.model import TeacherModel
+from dimfree.programs.compiled import program
 from dimfree.questions.schedules.parts import Objective, greedy, objective, velocity
 
 _REACH = (0.0, 0.5, 0.5, 1.0)  # where in a step the four stages are

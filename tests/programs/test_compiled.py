@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dimfree.compiled import program, quick_program
-from dimfree.folder import programs_folder
+from dimfree.programs.compiled import program, quick_program
+from dimfree.programs.folder import programs_folder
 
 PRINT_FOLDER = "import jax, dimfree.description; print(jax.config.jax_compilation_cache_dir)"
 CHECKED = """
 import equinox as eqx, jax.numpy as jnp
-from dimfree.compiled import quick_program
+from dimfree.programs.compiled import quick_program
 checked = lambda x: eqx.error_if(x, x < 0, 'negative')
 print(bool(jnp.isnan(quick_program(checked)(jnp.asarray(-1.0)))))
 try:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dimfree as df
-from dimfree import spread
-from dimfree.spread import spread as over_cores
+from dimfree.programs import spread
+from dimfree.programs.spread import spread as over_cores
 
 PROBLEM = df.Problem(dimension=20, data=df.Teacher(units=1), network=df.TwoLayer(width=2))
 

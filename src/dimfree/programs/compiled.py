@@ -22,9 +22,9 @@ from jax.experimental.compilation_cache import compilation_cache
 from jax.extend.core import ClosedJaxpr, Jaxpr
 from jax.typing import ArrayLike
 
-from dimfree.folder import WORTH_KEEPING, NoFolderError, checked_folder, programs_folder
-from dimfree.forms import MOST, Forms
-from dimfree.kept import ARRAY, Kept, Numbers, load, load_numbers, name_of, save, save_numbers
+from dimfree.programs.folder import WORTH_KEEPING, NoFolderError, checked_folder, programs_folder
+from dimfree.programs.forms import MOST, Forms
+from dimfree.programs.kept import ARRAY, Kept, Numbers, load, load_numbers, name_of, save, save_numbers
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -10,8 +10,8 @@ import jax
 import numpy as np
 import pytest
 
-from dimfree import compiled, kept
-from dimfree.folder import programs_folder
+from dimfree.programs import compiled, kept
+from dimfree.programs.folder import programs_folder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="users have no numbers here")
 NOBODY = 65534

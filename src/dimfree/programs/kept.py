@@ -28,7 +28,7 @@ from jax.experimental import serialize_executable
 from jax.typing import ArrayLike
 from jaxlib import lapack
 
-from dimfree.folder import NUMBERS, PROGRAM, read, write
+from dimfree.programs.folder import NUMBERS, PROGRAM, read, write
 
 _LIBRARIES = ("jax", "jaxlib", "equinox", "diffrax", "optimistix", "lineax", "numpy", "scipy")
 _OURS = frozenset({"dimfree", "builtins", "functools", "collections", *_LIBRARIES})  # code whose version is in the name
@@ -174,7 +174,7 @@ def _pickled(thing: object) -> bytes:
 @lru_cache(maxsize=1)
 def _surroundings() -> bytes:
     """What every program depends on: sources, versions, processor and settings."""
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     sources = [
         (str(path.relative_to(package)), path.stat().st_mtime_ns, path.stat().st_size) for path in package.rglob("*.py")
     ]

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dimfree import compiled
-from dimfree.compiled import program
-from dimfree.forms import Forms
+from dimfree.programs import compiled
+from dimfree.programs.compiled import program
+from dimfree.programs.forms import Forms
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 
 class Form:

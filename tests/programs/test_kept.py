@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dimfree import compiled, kept
+from dimfree.programs import compiled, kept
 
 COMPARE = """
 import jax, dimfree as df
