@@ -23,6 +23,7 @@ Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 _LINES = (("#d95f02", "-"), ("#7570b3", "--"), ("#1b9e77", "-."), ("#e7298a", ":"), ("#e6ab02", "--"), ("#66a61e", "-"))
 _MARKS = (("black", "o"), ("#1f78b4", "s"), ("#33a02c", "^"), ("#6a3d9a", "D"))
 _MARKERS = 16
+_ROOM = 1.05  # of the largest value, on axes that begin at zero
 _LINEAR, _LARGEST = 10.0, 300.0  # per cent: up to where deviations are drawn to a linear scale, and at all
 
 
@@ -93,6 +94,11 @@ def draw_deviation(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Ma
     axes.set(ylim=(-_LARGEST, _LARGEST), yticks=[-100, -10, 0, 10, 100])
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.minorticks_off()
+
+
+def from_zero(axes: "Axes") -> None:
+    """Show all from zero on, with room above the largest value: a curve that is nearly constant does not lie in the frame."""
+    axes.set_ylim(0, _ROOM * axes.dataLim.y1 if axes.dataLim.y1 > 0 else None)
 
 
 def told(title: str, data: "xr.Dataset") -> str:

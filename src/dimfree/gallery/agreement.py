@@ -14,6 +14,7 @@ OBSERVABLES = {
     "norm": "squared norm $C(t,t)$",
 }
 COLOURS = ("#d95f02", "#1b9e77", "#7570b3", "#e7298a")
+LINES, MARKS = ("-", "--", "-.", ":"), ("o", "s", "^", "D")  # what tells cases apart where colours look alike
 _MARKERS = 16
 
 
@@ -50,12 +51,20 @@ def largest_z(fits: Float64[np.ndarray, "n seed"], theory: Float64[np.ndarray, "
     return float(np.max(np.abs(mean - theory) / error))
 
 
-def draw_pair(axes: Axes, sgd: xr.Dataset, theory: xr.Dataset, name: str, colour: str, label: str) -> None:
-    """The theory as a line with a band of two standard errors, SGD as markers with bars of two standard errors."""
+def draw_pair(
+    axes: Axes, sgd: xr.Dataset, theory: xr.Dataset, name: str, colour: str, label: str, number: int = 0
+) -> None:
+    """The theory as a line with a band of two standard errors, SGD as markers with bars of two standard errors.
+
+    Case number 0, 1, 2, ... has a kind of line and of marker of its own, and a label has both.
+    """
     time = theory["time"].values
     (mean, error), (expected, own) = (mean_and_error(observed(run, name)) for run in (sgd, theory))
-    axes.plot(time, expected, color=colour, lw=1.4, label=label)
     if own.any():
         axes.fill_between(time, expected - 2 * own, expected + 2 * own, color=colour, alpha=0.2, lw=0)
-    shown = slice(None, None, max(1, len(time) // _MARKERS))
-    axes.errorbar(time[shown], mean[shown], 2 * error[shown], fmt="o", color=colour, mfc="white", ms=3.5, lw=1)
+    line, marker = LINES[number % len(LINES)], MARKS[number % len(MARKS)]
+    axes.plot(time, expected, line, color=colour, lw=1.4)
+    every = max(1, len(time) // _MARKERS)
+    shown = slice(number * every // len(MARKS), None, every)  # cases that agree do not hide each other
+    axes.errorbar(time[shown], mean[shown], 2 * error[shown], fmt=marker, color=colour, mfc="white", ms=3.5, lw=1)
+    axes.plot([], [], line, marker=marker, color=colour, mfc="white", ms=3.5, lw=1.4, label=label)

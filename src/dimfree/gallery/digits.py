@@ -24,8 +24,11 @@ from dimfree.problem import Run
 
 CASES = {"common": ("common", 0.2), "below": ("each", 0.03), "above": ("each", 0.12)}  # scale and learning rate
 _TIMES = (0.4, 1.0, 2.0, 4.0, 6.0)
-_LOOKS = {"common": ("#1f78b4", "one scale for all pixels"), "below": ("#33a02c", "each pixel, below the limit of the rows"),
-          "above": ("#e31a1c", "each pixel, above it")}  # fmt: skip
+_LOOKS = {  # colour, line, marker
+    "common": ("#1f78b4", "-", "o", "one scale for all pixels"),
+    "below": ("#33a02c", "--", "s", "each pixel, below the limit of the rows"),
+    "above": ("#e31a1c", "-.", "^", "each pixel, above it"),
+}
 
 
 class Digits(Entry[xr.DataTree]):
@@ -86,14 +89,16 @@ class Digits(Entry[xr.DataTree]):
         """Mean risks with error bars, and theory."""
         figure.set_size_inches(7.5, 4.6)
         axes = figure.subplots()
-        for case, (colour, label) in _LOOKS.items():
+        for case, (colour, line, marker, label) in _LOOKS.items():
             risk = data[f"{case}/rows"].to_dataset()["risk"].isel(time=slice(1, None))
             error = risk.std("replica") / np.sqrt(risk.sizes["replica"])
             named = f"{label}: rows, rate {CASES[case][1]:g}"
-            axes.errorbar(risk["time"], risk.mean("replica"), error, fmt="o", color=colour, capsize=3, label=named)
-            axes.plot(risk["time"], self.theory(data, case)[1:], color=colour)
+            axes.errorbar(risk["time"], risk.mean("replica"), error, fmt=marker, color=colour, mfc="white", capsize=3)
+            axes.plot(risk["time"], self.theory(data, case)[1:], line, color=colour)
+            axes.plot([], [], line, marker=marker, color=colour, mfc="white", label=named)
         axes.set(yscale="log", xlabel="time $t$ = steps × rate / dimension", ylabel="excess risk on all rows")
-        axes.legend(frameon=False, title="lines: exact mean of Gaussian inputs", fontsize=8, title_fontsize=8)
+        what = "lines: exact mean of Gaussian inputs"
+        axes.legend(frameon=False, title=what, fontsize=8, title_fontsize=8, handlelength=4)
         figure.suptitle(f"{self.title}\nlinear network, even or odd, 1797 rows", fontsize=10)
 
     def seconds(self, full: bool) -> float:

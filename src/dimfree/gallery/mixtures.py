@@ -63,14 +63,14 @@ class Mixture(Entry[xr.DataTree]):
         return tuple(f"{b:g}" for b in self.fractions)
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
-        """Four observables against time, one colour per batch fraction."""
+        """Four observables against time; colour, line and marker are those of a batch fraction."""
         figure.set_size_inches(10, 6.4)
-        for axes, (name, label) in zip(figure.subplots(2, 2).flat, OBSERVABLES.items(), strict=True):
-            for case, colour in zip(self.names, COLOURS, strict=False):
-                sgd, theory = self.pair(data, case)
-                draw_pair(axes, sgd, theory, name, colour, "full batch" if case == "1" else f"batch fraction {case}")
-            axes.set(xlabel="time $t$ = steps × rate", ylabel=label)
-        figure.axes[0].legend(title=f"lines: {self.theory.title}; dots: SGD ± 2 s.e.")
+        for axes, (name, quantity) in zip(figure.subplots(2, 2).flat, OBSERVABLES.items(), strict=True):
+            for number, (case, colour) in enumerate(zip(self.names, COLOURS, strict=False)):
+                label = "full batch" if case == "1" else f"batch fraction {case}"
+                draw_pair(axes, *self.pair(data, case), name, colour, label, number)
+            axes.set(xlabel="time $t$ = steps × rate", ylabel=quantity)
+        figure.axes[0].legend(title=f"lines: {self.theory.title}; markers: SGD ± 2 s.e.", handlelength=4)
         figure.suptitle(self.title)
 
     def pair(self, data: xr.DataTree, case: str) -> tuple[xr.Dataset, xr.Dataset]:
@@ -157,8 +157,9 @@ class MixturePersistent(Mixture):
         without = data[f"vanilla/{self.other.title}"].to_dataset()
         for axes, name in zip(figure.axes, OBSERVABLES, strict=True):
             mean = observed(without, name).mean(axis=1)
-            axes.plot(without["time"], mean, "--", color="black", lw=1, label=f"vanilla, fraction {self.names[-1]}")
-        figure.axes[0].legend(title=f"lines: {self.theory.title}; dots: SGD ± 2 s.e.")
+            vanilla = f"vanilla, fraction {self.names[-1]}"
+            axes.plot(without["time"], mean, ls=(0, (6, 1.5, 1, 1.5, 1, 1.5)), color="black", lw=1, label=vanilla)
+        figure.axes[0].legend(title=f"lines: {self.theory.title}; markers: SGD ± 2 s.e.", handlelength=4)
 
 
 class ThreeClustersEntry(Mixture):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dimfree.drawing import draw_account, draw_deviation, looks, told
+from dimfree.drawing import draw_account, draw_deviation, from_zero, looks, told
 from dimfree.onepass.limits.staircases import plateau
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import Hypercube
@@ -46,7 +46,8 @@ def draw_hypercube(figure: "Figure", problem: OnePassProblem, accounts: "Mapping
         risk.axhline(bound, color="grey", ls=":", label="plateau of the unreached")
     below = deviation if deviation.get_visible() else risk
     risk.tick_params(labelbottom=below is risk)
-    risk.set(ylabel="population risk $E(h-f)^2/2$", ylim=(0, None))
+    risk.set_ylabel("population risk $E(h-f)^2/2$")
+    from_zero(risk)
     fourier.set(ylabel=r"Fourier coefficient $\hat f(S)$")
     sizes.set(ylabel=r"mean over neurons, weights over $\sqrt{d}$")
     for axes in (below, fourier, sizes):

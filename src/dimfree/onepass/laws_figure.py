@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dimfree.drawing import Look, draw_account, draw_deviation, looks, told
+from dimfree.drawing import Look, draw_account, draw_deviation, from_zero, looks, told
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import TwoGaussians
 
@@ -32,7 +32,8 @@ def draw_laws(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str,
     below = deviation if deviation.get_visible() else risk
     below.set_xlabel(_TIME)
     risk.tick_params(labelbottom=below is risk)
-    risk.set(ylabel="population risk $E(y-f)^2/2$", ylim=(0, None))
+    risk.set_ylabel("population risk $E(y-f)^2/2$")
+    from_zero(risk)
     risk.legend(frameon=False)
     _draw_means(means, accounts, shown)
     figure.suptitle(_title(problem), fontsize=10)
