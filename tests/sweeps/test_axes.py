@@ -15,6 +15,7 @@ def test_values_are_lists_or_spaced():
     assert widths.values == (2, 4)
     assert dimensions.changes(1) == {"dimension": 60}
     assert axes(BASE, {RATES: {"linspace": [1, 2, 3]}})[0].values == (1.0, 1.5, 2.0)
+    assert axes(BASE, {RATES: {"linspace": [2**70, 1, 2]}})[0].values == (2.0**70, 1.0), "beyond 64 bits"
 
 
 def test_spaced_whole_numbers_are_whole_and_each_once():
@@ -43,6 +44,9 @@ def test_keys_that_go_together_are_one_axis():
         ({RATES: []}, "has no values"),
         ({RATES: 1.0}, "got 1.0; give a list"),
         ({RATES: [1.0, 1.0]}, "has a value twice"),
+        ({RATES: [1.0, float("inf")]}, "has a value that is no finite number"),
+        ({RATES: [1.0, float("nan")]}, "has a value that is no finite number"),
+        ({"network.width": [10**400]}, "has a value that is no finite number"),
         ({RATES: {"logspace": [0, 1, 3]}}, "both ends must be positive"),
         ({RATES: {"linspace": [0, 1]}}, "give [first, last, count]"),
         ({"x": {"zip": {RATES: [1.0], "dimension": [50, 60]}}}, "training.learning_rate has 1, dimension has 2"),

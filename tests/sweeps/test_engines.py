@@ -76,6 +76,7 @@ def test_points_at_once_are_points_alone(monkeypatch):
         ({"descriptions": ["oed"]}, "there is no description 'oed'"),
         ({"descriptions": [Square(), Square()]}, "two descriptions are called 'square'"),
         ({"steps": 0}, "steps = 0 was given"),
+        ({"steps": 10**400}, "was given; give the number of steps"),
     ],
 )
 def test_what_does_not_make_sense_is_one_sentence(more, said):

@@ -11,7 +11,7 @@ from dimfree.problem import Problem
 from dimfree.problem.section import Section
 
 Values = tuple[Any, ...]
-_LARGEST = 1e300  # of an end of an axis: distances between such numbers are numbers
+_LARGEST = 1e300  # of a number: distances between such numbers are numbers
 _FORMED = ("linspace", "logspace")
 _CLOCK = ("run.until", "run.times", "run.points", "run.spacing")  # what all points share
 _FORMS = 'a list, {linspace = [first, last, count]}, {logspace = [first, last, count]} or {zip = {"key" = axis, ...}}'
@@ -85,6 +85,9 @@ def _values(problem: Problem, name: str, key: str, given: Any, distinct: bool = 
         raise ProblemError(f"the axis {name!r} got {given!r}; give {_FORMS}.")
     if not values:
         raise ProblemError(f"the axis {name!r} has no values; give one at least.")
+    for value in values:
+        if isinstance(value, int | float) and not abs(value) < _LARGEST:
+            raise ProblemError(f"the axis {name!r} has a value that is no finite number; leave it out.")
     if distinct and _has_one_twice(values):
         raise ProblemError(f"the axis {name!r} has a value twice; give each of them once.")
     return values
@@ -109,8 +112,8 @@ def _spaced(name: str, form: str, given: Any) -> Values:
         raise ProblemError(
             f"the axis {name!r} got logspace from {first:g} to {last:g}; both ends must be positive numbers."
         )
-    spaced = np.linspace(first, last, count) if form == "linspace" else np.geomspace(first, last, count)
-    return tuple(spaced.tolist())
+    between = np.linspace if form == "linspace" else np.geomspace
+    return tuple(between(float(first), float(last), count).tolist())
 
 
 def _is_finite(value: object) -> bool:

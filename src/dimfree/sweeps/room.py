@@ -22,7 +22,8 @@ def refuse_large_grid(problem: Problem, over: Mapping[str, Any], descriptions: S
     counts = [_count(given) for given in over.values()]
     places = min(prod(counts), _COUNTABLE)
     times = problem.run.points if problem.run.times is None else len(problem.run.times)
-    numbers = sum(16.0 * times * (problem.run.replicas if one.stochastic else 1) for one in descriptions)
+    replicas = min(problem.run.replicas, _COUNTABLE)
+    numbers = sum(16.0 * times * (replicas if one.stochastic else 1) for one in descriptions)
     each = len(descriptions) * (_OF_A_POINT + _OF_A_TIME * times) + numbers
     values = _OF_A_VALUE * min(sum(counts), _COUNTABLE)
     refuse_above_memory(places * each + values, f"a sweep of {places * len(descriptions):.3g} points", _WAY_OUT)

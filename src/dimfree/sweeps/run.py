@@ -26,6 +26,8 @@ from dimfree.sweeps.points import Sweep
 from dimfree.sweeps.room import refuse_large_grid, refuse_large_results
 from dimfree.sweeps.store import Shelf, Store
 
+_MOST_STEPS = 10**15  # whole numbers up to here are exact as floats
+
 
 def sweep(
     problem: Problem | str | Path | None = None,
@@ -73,8 +75,10 @@ def define(
     admitted: Callable[[Problem], Problem] | None = None,
 ) -> Sweep:
     """A sweep, checked before any work is spent; with `admitted`, what every one of its problems passes before it is used."""
-    if steps is not None and (not isinstance(steps, int) or isinstance(steps, bool) or steps < 1):
-        raise ProblemError(f"steps = {steps!r} was given; give the number of steps of training, at least 1.")
+    if steps is not None and (not isinstance(steps, int) or isinstance(steps, bool) or not 1 <= steps <= _MOST_STEPS):
+        raise ProblemError(
+            f"steps = {steps!r} was given; give the number of steps of training, at least 1 and at most {_MOST_STEPS:.0e}."
+        )
     asked = list(descriptions) or [setting_of(problem).theory]
     described = tuple(named(problem, asked, "descriptions"))
     refuse_large_grid(problem, over, described)

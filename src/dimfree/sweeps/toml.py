@@ -51,7 +51,7 @@ def read_sweep(file: str | Path, changes: Mapping[str, Any] | None = None, *, al
     problem = admitted(problem.replace(**run, **(changes or {})))
     check_slurm(given.get("slurm", {}), allow_code)
     descriptions = given.get("descriptions", [])
-    if isinstance(descriptions, str) or not all(isinstance(one, str) for one in descriptions):
+    if not isinstance(descriptions, list) or not all(isinstance(one, str) for one in descriptions):
         raise ProblemError(f"descriptions = {descriptions!r} is not a list of names, as in ['one', 'another'].")
     sweep = define(problem, given.get("over", {}), descriptions, given.get("steps"), given.get("figure"), admitted)
     return SweepFile(sweep, given.get("slurm", {}))
