@@ -99,7 +99,7 @@ def test_the_square_loss_needs_second_moments_alone(kind, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("activation", "loss"), [("erf", "logistic"), ("relu", "hinge")])
+@pytest.mark.parametrize(("activation", "loss"), [("erf", "logistic"), ("relu", "hinge"), ("sign", "logistic")])
 def test_random_features_of_a_table_are_the_kind_of_that_name(activation, loss, tmp_path):
     """Gaussian inputs, and features that the table makes of them."""
     inputs, features, rows, ends = 300, 150, 10_000, []

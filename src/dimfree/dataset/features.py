@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
-from dimfree.problem.activation import Activation
+from dimfree.problem.activation import FeatureActivation
 from dimfree.problem.section import Section
 
 
@@ -52,7 +52,7 @@ class RandomFeatures(_Featured):
     labels: Literal["sign", "linear"] = "sign"
     noise: NonNegativeFloat = 0.0
     per_input: PositiveFloat = 2.0
-    activation: Activation = "erf"
+    activation: FeatureActivation = "erf"
 
 
 class Table(_Featured):
@@ -64,5 +64,5 @@ class Table(_Featured):
     kind: Literal["table"] = "table"
     features: Path = Path("digits")
     labels: Path | None = None  # of digits: whether the digit is even
-    activation: Activation | None = None
+    activation: FeatureActivation | None = None
     seed: int = Field(default=0, ge=0, lt=2**63)  # of random features

@@ -1,4 +1,6 @@
-"""Odd functions that make features of hidden variables, by name."""
+"""Functions that make features of other variables: activations, and the sign."""
+
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -6,6 +8,7 @@ from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation
 from dimfree.functions.named import activation
+from dimfree.problem.activation import SIGN
 
 
 class Sign(Activation):
@@ -18,4 +21,11 @@ class Sign(Activation):
         return jnp.sign(x)
 
 
-FEATURES: dict[str, Activation] = {"sign": Sign(), **{name: activation(name) for name in ("erf", "tanh", "linear")}}
+def feature(written: Any) -> Activation:
+    """The function that a problem names: the sign, or an activation."""
+    return Sign() if written == SIGN else activation(written)
+
+
+FEATURES: dict[str, Activation] = {
+    name: feature(name) for name in (SIGN, "erf", "tanh", "linear")
+}  # of hidden manifolds

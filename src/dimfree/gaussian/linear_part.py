@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation
+from dimfree.functions.features import Sign
 from dimfree.gaussian.one_point import hermite_moments
 from dimfree.gaussian.two_point.ladder import two_point
 
@@ -21,6 +22,8 @@ class LinearPart(NamedTuple):
 def linear_part(sigma: Activation) -> LinearPart:
     """The three numbers; a line has nothing left."""
     one = jnp.ones(())
+    if isinstance(sigma, Sign):
+        return LinearPart(0 * one, jnp.sqrt(2 / jnp.pi) * one, jnp.sqrt(1 - 2 / jnp.pi) * one)
     kappa0, kappa1 = hermite_moments(sigma, one, 2)
     left = two_point(sigma, sigma, one, one, one).kappa - kappa0**2 - kappa1**2
     return LinearPart(kappa0, kappa1, jnp.sqrt(jnp.maximum(left, 0.0)))

@@ -19,6 +19,7 @@ NAMES = (
     *("erf", "relu", "linear", "square", "tanh", "sigmoid", "softplus", "hard-tanh", "leaky-relu", "sin", "cos"),
     *("ramp", "dip-ramp", "truncated-relu"),
 )
+SIGN = "sign"  # makes features, of which averages alone are needed; no network can be trained with it
 HERMITE_NAME = re.compile(r"he([0-9]|1[0-9])")
 PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
@@ -61,11 +62,19 @@ Written = str | Hermite | Polynomial | PiecewiseLinear | Callable[..., Any]
 
 
 def _read(value: Any) -> Any:
+    return _read_among(NAMES, value)
+
+
+def _read_feature(value: Any) -> Any:
+    return _read_among((*NAMES, SIGN), value)
+
+
+def _read_among(names: tuple[str, ...], value: Any) -> Any:
     if isinstance(value, str):
-        if value in NAMES or HERMITE_NAME.fullmatch(value) or PATH.fullmatch(value):
+        if value in names or HERMITE_NAME.fullmatch(value) or PATH.fullmatch(value):
             return value
         raise ValueError(
-            f"there is no activation {value!r}; {suggest(value, (*NAMES, 'he3'))} "
+            f"there is no activation {value!r}; {suggest(value, (*names, 'he3'))} "
             "Any jax.numpy function of your own can be named as 'module:function'."
         )
     if isinstance(value, dict):
@@ -117,3 +126,4 @@ def _code(value: Any) -> str:
 
 
 Activation = Annotated[Written, BeforeValidator(_read), PlainSerializer(_write, when_used="json")]
+FeatureActivation = Annotated[Written, BeforeValidator(_read_feature), PlainSerializer(_write, when_used="json")]

@@ -16,8 +16,8 @@ from dimfree.dataset.learning_curves.table import estimated, pool_of
 from dimfree.dataset.learning_curves.task import Task
 from dimfree.description import Model
 from dimfree.errors import ProblemError
+from dimfree.functions.features import feature
 from dimfree.functions.loss import Loss, Square, loss
-from dimfree.functions.named import activation
 from dimfree.gaussian.linear_part import linear_part
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def covariates_model(data: Featured, training: "MultiPass", dimension: int) -> E
         case Covariates():
             covariates, source = _gaussian(data, dimension)
         case RandomFeatures():
-            sigma = activation(data.activation)
+            sigma = feature(data.activation)
             covariates = features(sigma).limit(jnp.asarray(data.per_input))
             source = FeatureSource(sigma, linear_part(sigma).kappa0, jnp.asarray(data.per_input))
         case Table():

@@ -11,7 +11,7 @@ from dimfree.dataset.learning_curves.covariates import ROUNDING, Covariates, fro
 from dimfree.dataset.learning_curves.source import Moments, Pool
 from dimfree.dataset.learning_curves.task import Labels
 from dimfree.errors import ProblemError
-from dimfree.functions.named import activation
+from dimfree.functions.features import feature
 from dimfree.tables import bundled, read_table
 
 DIGITS = "digits"  # scikit-learn's bundled images, 1797 of 8 x 8 pixels; the label is whether the digit is even
@@ -103,7 +103,7 @@ def _random_features(data: Table, X: Matrix, dimension: int) -> Float[np.ndarray
     x = (X - X.mean(axis=0))[:, spread > 0] / spread[spread > 0]
     F = np.random.default_rng(data.seed).standard_normal((dimension, x.shape[1]))
     assert data.activation is not None
-    return np.asarray(activation(data.activation)(jnp.asarray(x @ F.T / np.sqrt(x.shape[1]))))
+    return np.asarray(feature(data.activation)(jnp.asarray(x @ F.T / np.sqrt(x.shape[1]))))
 
 
 def _digits() -> tuple[Matrix, Vector]:
