@@ -26,7 +26,8 @@ learning_rate = 51.2
 inverse_temperature = 100.0
 schedule = {kind = "power", exponent = 0.25}
 """
-# The former classes of two Gaussians had these defaults, and rates of all parts, decays and noise moved together.
+# The former classes of two Gaussians had these defaults (but for 2 replicas, of which no verdict can be made), and rates of all
+# parts, decays and noise moved together.
 SECTIONS = {
     "dimension": 40,
     "data": TwoGaussians(contrast=0.8, signal=None),
@@ -45,7 +46,7 @@ SECTIONS = {
         inverse_temperature=None,
     ),
     "start": GaussianStart(scale=0.8),
-    "run": Run(until=10.0, replicas=2, seed=0, points=21, spacing="linear"),
+    "run": Run(until=10.0, replicas=4, seed=0, points=21, spacing="linear"),
 }
 
 
@@ -153,7 +154,7 @@ def test_data_of_this_kind_fill_in_their_own_values_and_take_them_back():
 
 def test_what_is_not_named_is_not_changed():
     changed_run = loads(BARE).replace(**{"run.until": 3.0}).run
-    assert changed_run == Run(until=3.0, replicas=2, points=21, spacing="linear")
+    assert changed_run == Run(until=3.0, replicas=4, points=21, spacing="linear")
     assert DataSetProblem().replace(**{"run.until": 3.0}).run == Run(until=3.0, spacing="linear")
     other_data = DataSetProblem().replace(**{"data.kind": "three-clusters", "run.until": 3.0})
     assert other_data.run == Run(until=3.0, spacing="linear")
