@@ -16,6 +16,10 @@ class ProblemError(DimfreeError):
     exit_code = 2
 
 
+class CodeError(ProblemError):
+    """A file names code, which it may run only where that is allowed."""
+
+
 class RefusalError(DimfreeError):
     """A description does not hold for this problem and says why."""
 

@@ -100,7 +100,7 @@ def writable(folder: Path) -> None:
         leftovers = [entry for entry in folder.iterdir() if _is_left_behind(entry.name)]
     except OSError as failure:
         raise OutputError(
-            f"the output folder {str(folder)!r} cannot be written to ({failure.strerror}); choose another one with --out."
+            f"the output folder {str(folder)!r} cannot be written to ({failure.strerror}); choose another one."
         ) from None
     for entry in leftovers:
         _remove(entry)

@@ -179,9 +179,7 @@ def test_wrong_shape_of_a_start_file(tmp_path):
 def test_missing_file_unwritable_folder_bad_override_and_refusal(tmp_path):
     assert "there is no problem file" in one_sentence(invoke("compare", str(tmp_path / "no.toml")), 2)
     (tmp_path / "file").write_text("")
-    assert "choose another one with --out" in one_sentence(
-        invoke("compare", *QUICK, "--out", str(tmp_path / "file" / "x")), 1
-    )
+    assert "choose another one" in one_sentence(invoke("compare", *QUICK, "--out", str(tmp_path / "file" / "x")), 1)
     assert "write it as key=value" in one_sentence(invoke("compare", "--set", "nonsense"), 2)
     refused = invoke(
         "solve", *QUICK, "--set", "run.until=50.0", "--set", "training.learning_rate=1000.0", "--out", str(tmp_path)
@@ -208,7 +206,7 @@ def test_regime_speaks_in_words():
     plateau = invoke("regime", "--set", "network.width=1").stdout
     wide = invoke("regime", "--set", "network.width=1000").stdout
     assert plateau != wide
-    assert "One unit of time takes 300,000 samples" in wide
+    assert "One unit of time takes 300,000 samples" in " ".join(wide.split())
 
 
 def test_python_m_is_the_same_program_and_help_is_fast():

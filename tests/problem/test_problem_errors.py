@@ -165,7 +165,7 @@ def test_bad_toml_file_is_named(tmp_path):
 
 @pytest.mark.parametrize("text", ["width", "=3", ""])
 def test_bad_override(text):
-    expected = f"--set got {text!r}; write it as key=value, for example training.learning_rate=0.5."
+    expected = f"a change of the problem reads {text!r}; write it as key=value, for example training.learning_rate=0.5."
     assert sentence(parse_override, text) == expected
 
 

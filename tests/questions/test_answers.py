@@ -45,7 +45,7 @@ def test_one_shape(answer, tmp_path):
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda one: type(one).__name__)
 def test_a_terminal_shows_the_same_words(answer):
-    console = Console(width=110, file=io.StringIO(), color_system=None)
+    console = Console(width=80, file=io.StringIO(), color_system=None)
     console.print(answer)
     shown, said = (" ".join(text.split()) for text in (console.file.getvalue(), answer.summary()))
     assert shown == said

@@ -274,7 +274,7 @@ def test_weight_decay_beyond_what_helps_ends_on_its_bound():
     strong = best_of(linear(0.1, 20.0), knobs="learning-rate,weight-decay", bounds="weight_decay=0.01:0.5")
     assert strong.turned == {"weight_decay": 0.01}
     assert strong.certificate.active_bounds == {"weight_decay lower": 1.0}
-    assert "the best weight_decay is its bound 0.01; widen --bounds" in strong.summary()
+    assert "the best weight_decay is its bound 0.01; widen its bounds" in strong.summary()
     assert strong.schedules["optimal"].risk > 0.00347514679
 
 

@@ -88,7 +88,7 @@ def test_the_question_runs_both_itself(comparison):
 
 @pytest.mark.slow
 def test_what_does_not_fit_or_hold_is_refused_with_the_reason():
-    with pytest.raises(RefusalError, match=r"chain is left out: it needs .* raise --budget"):
+    with pytest.raises(RefusalError, match=r"chain is left out: it needs .* raise the budget"):
         fluctuations(PROBLEM, budget=30.0, until=3e4)
     with pytest.raises(RefusalError, match="ode is left out: one step is as large as the network"):
         fluctuations(PROBLEM.replace(**{"training.learning_rate": 1000.0}), until=100.0)

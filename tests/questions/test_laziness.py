@@ -54,5 +54,5 @@ def test_words_numbers_and_figure(answer, tmp_path):
 def test_bad_ranges_and_budgets_are_one_sentence():
     with pytest.raises(df.ProblemError, match="decades = 0 is not a range"):
         df.laziness(SMALL, decades=0.0)
-    with pytest.raises(df.RefusalError, match=r"would take about .* raise --budget"):
+    with pytest.raises(df.RefusalError, match=r"would take about .* raise the budget"):
         df.laziness(SMALL, budget=0.1)

@@ -38,10 +38,10 @@ def test_the_command_prints_one_object_and_writes_its_files(tmp_path):
 
 
 WRONG = {
-    "the second layer's rate enters linearly, so its best value is a bound; give --bounds second_layer_rate=0:10.": {
+    "the second layer's rate enters linearly, so its best value is a bound; give its bounds, as in second_layer_rate=0:10.": {
         "knobs": "learning-rate,second-layer-rate"
     },
-    "weight decay enters linearly, so its best value is a bound; give --bounds weight_decay=0:1.": {
+    "weight decay enters linearly, so its best value is a bound; give its bounds, as in weight_decay=0:1.": {
         "knobs": ["learning_rate", "weight_decay"]
     },
     "there is no knob 'batch'": {"knobs": "batch"},
@@ -68,7 +68,7 @@ def test_wrong_wishes_are_one_sentence(told):
 
 
 def test_refusals():
-    with pytest.raises(df.RefusalError, match=r"would take about .* more than the budget .* raise --budget"):
+    with pytest.raises(df.RefusalError, match=r"would take about .* more than the budget .* raise the budget"):
         best_of(linear(0.1, 20.0), budget=1e-3)
     with pytest.raises(
         df.RefusalError, match="optimised through ode, which refuses: it is derived for neurons without"
@@ -87,7 +87,7 @@ def test_a_bound_that_holds_the_optimum_is_told():
     assert best.rates().max() == pytest.approx(0.5)
     (told,) = (one for one in best.warnings if "on the bound" in one)
     assert told == (
-        f"the optimum lies on the bound 0.5 for {100 * share:.2g} % of the run; widen --bounds, or read this as "
+        f"the optimum lies on the bound 0.5 for {100 * share:.2g} % of the run; widen its bounds, or read this as "
         "'as large as allowed'."
     )
 

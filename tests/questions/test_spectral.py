@@ -126,7 +126,7 @@ def test_bad_input_is_one_sentence(arguments, part):
 def test_what_is_too_large_is_refused():
     with pytest.raises(df.RefusalError, match=r"dimension 3000 is too large .* seeds = 0"):
         df.spectral(QUESTION.example().replace(dimension=3000))
-    with pytest.raises(df.RefusalError, match="raise --budget"):
+    with pytest.raises(df.RefusalError, match="raise the budget"):
         df.spectral(budget=0.01)
 
 

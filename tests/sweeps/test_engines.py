@@ -88,7 +88,9 @@ def test_what_does_not_make_sense_is_one_sentence(more, said):
 def test_a_scheduler_that_is_not_there_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr("dimfree.sweeps.cluster._PATIENCE", 0.1)
     df.sweep(BASE, {RATES: [1.0]}, descriptions=[Square()], store=tmp_path / "s")
-    with pytest.raises(df.OutputError, match=r"^there is no scheduler at 'tcp://127.0.0.1:1' .*--cluster local.$"):
+    with pytest.raises(
+        df.OutputError, match=r"^there is no scheduler at 'tcp://127.0.0.1:1' .*with the cluster 'local'.$"
+    ):
         df.sweep(BASE, OVER, descriptions=[Square()], store=tmp_path / "s", cluster="tcp://127.0.0.1:1")
     assert df.open_sweep(tmp_path / "s")["risk"].values[0, 0] == 1.0
 

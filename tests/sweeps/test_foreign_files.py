@@ -70,7 +70,7 @@ def test_in_python_a_path_is_the_callers_own():
 def test_no_job_runs_code_of_the_file(folder, line):
     where, _ = folder
     (where / "s.toml").write_text(f"[over]\ndimension = [40]\n[slurm]\n{line}\n")
-    with pytest.raises(df.ProblemError, match=r"^\[slurm\] \w+ decides what runs on the cluster.*--allow-code[^\n]*$"):
+    with pytest.raises(df.ProblemError, match=r"^\[slurm\] \w+ decides what runs on the cluster.*allow_code[^\n]*$"):
         read_sweep("s.toml")
     assert read_sweep("s.toml", allow_code=True).slurm
 

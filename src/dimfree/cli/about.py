@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dimfree.cli.app import Json, app, data_kinds, description_names
-from dimfree.cli.shell import prepare, say
+from dimfree.cli.shell import prepare, say, tell
 from dimfree.errors import OutputError, ProblemError
 
 
@@ -53,11 +53,11 @@ def list_(as_json: Json = False) -> None:
         return
     for setting in settings():
         own = [name for name in found if name in setting.descriptions]
-        typer.echo(f"training on {setting.name}; data: {', '.join(setting.kinds('data'))}")
-        typer.echo("\n".join(f"  {name:<15}{found.pop(name).summary}" for name in own) + "\n")
+        tell(f"training on {setting.name}; data: {', '.join(setting.kinds('data'))}")
+        tell("\n".join(f"  {name:<15}{found.pop(name).summary}" for name in own) + "\n", hanging=17)
     for name, one in found.items():  # those that come alone
-        typer.echo(f"{name:<17}{one.summary}")
-    typer.echo(f"activations: {', '.join(NAMES)}, he0 .. he19, or your own as module:function")
+        tell(f"{name:<17}{one.summary}", hanging=17)
+    tell(f"activations: {', '.join(NAMES)}, he0 .. he19, or your own as module:function")
 
 
 @app.command()
@@ -92,7 +92,7 @@ def verify(
         typer.echo(json.dumps([outcome._asdict() for outcome in outcomes], indent=2))
     else:
         for outcome in outcomes:
-            typer.echo(f"{'FAIL' if outcome.problem else 'ok':<6}{outcome.name:<32}{outcome.problem or ''}")
+            tell(f"{'FAIL' if outcome.problem else 'ok':<6}{outcome.name:<32}{outcome.problem or ''}", hanging=6)
     say(f"{len(outcomes) - len(failed)} of {len(outcomes)} reference items agree.", as_json)
     if failed:
         raise typer.Exit(1)

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from dimfree._version import __version__
-from dimfree.errors import DimfreeError, DimfreeWarning
+from dimfree.errors import CodeError, DimfreeError, DimfreeWarning
 
 _NO_MEMORY = "RESOURCE_EXHAUSTED"  # what compiled programs call it
 _FIRST = ("compare", "solve", "simulate", "sweep", "show", "plot", "new")
@@ -30,7 +30,10 @@ class _Group(TyperGroup):
                 warnings.showwarning = _say_warnings(warnings.showwarning)
                 return super().invoke(ctx)
         except DimfreeError as failure:
-            typer.echo(f"dimfree: {failure}", err=True)
+            told = str(failure)
+            if isinstance(failure, CodeError):  # which says it in the words of Python
+                told = told.replace("allow_code=True", "--allow-code")
+            typer.echo(f"dimfree: {told}", err=True)
             raise typer.Exit(failure.exit_code) from None
         except (MemoryError, RuntimeError) as failure:
             if isinstance(failure, RuntimeError) and _NO_MEMORY not in str(failure):

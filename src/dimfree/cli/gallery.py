@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dimfree.cli.app import Json, Quiet, app
-from dimfree.cli.shell import prepare, progress_of_parts, say
+from dimfree.cli.shell import prepare, progress_of_parts, say, tell
 from dimfree.errors import ProblemError
 
 
@@ -45,7 +45,10 @@ def reproduce(
     say(f"{name}: about {duration(chosen.seconds(full))}", quiet or as_json)
     with progress_of_parts(quiet or as_json) as watch:
         done = run(chosen, out, full, watch)
-    typer.echo(json.dumps(done.to_dict(), indent=2) if as_json else done.summary())
+    if as_json:
+        typer.echo(json.dumps(done.to_dict(), indent=2))
+    else:
+        tell(done.summary(), hanging=6)
     say("\n".join(f"{kind + ':':<9}{path}" for kind, path in done.files._asdict().items()), quiet or as_json)
     if not done.holds:
         raise typer.Exit(1)

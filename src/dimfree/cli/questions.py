@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimfree.cli.app import AllowCode, Json, Out, Overrides, ProblemFile, Quiet, Seed, app
-from dimfree.cli.shell import Given, prepare, progress, say
+from dimfree.cli.shell import Given, prepare, progress, say, tell
 from dimfree.files import together
 from dimfree.questions.question import Option, Question, questions
 
@@ -44,7 +44,7 @@ def _register(question: "Question[Problem]") -> None:
         if as_json:
             typer.echo(json.dumps(answer.to_dict() | paths | {"files": paths}, indent=2))
         else:
-            typer.echo(answer.summary())
+            tell(answer.summary())
             if files:
                 say("\n".join(f"{kind + ':':<9}{path}" for kind, path in paths.items()), quiet)
         if answer.exit_code:

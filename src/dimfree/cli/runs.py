@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimfree.cli.app import AllowCode, By, Json, Out, Overrides, ProblemFile, Quiet, Seed, app, description_names
-from dimfree.cli.shell import Given, prepare, progress, say
+from dimfree.cli.shell import Given, prepare, progress, say, tell
 from dimfree.errors import ProblemError
 from dimfree.files import together
 
@@ -23,7 +23,8 @@ def compare(
     file: ProblemFile = None,
     change: Overrides = None,
     only: Annotated[
-        list[str] | None, typer.Option("--only", help="Only these descriptions.", autocompletion=description_names)
+        list[str] | None,
+        typer.Option("--only", help="Only these descriptions, as in chain,ode.", autocompletion=description_names),
     ] = None,
     budget: Annotated[float, typer.Option("--budget", help="Seconds; what does not fit is left out.")] = 60.0,
     replicas: Annotated[
@@ -44,14 +45,15 @@ def compare(
 
     with checkpoints_in(out / "checkpoints") as kept:
         with progress(quiet or as_json) as watch:
-            comparison = compared(problem, each, only, budget, watch, kept)
+            chosen = None if only is None else [name for names in only for name in names.split(",") if name]
+            comparison = compared(problem, each, chosen, budget, watch, kept)
         with together():
             results, figure = comparison.save(out / "comparison.nc"), out / "comparison.png"
             comparison.plot(figure)
     if as_json:
         typer.echo(json.dumps(comparison.to_dict() | {"results": str(results), "figure": str(figure)}, indent=2))
     else:
-        typer.echo(comparison.summary())
+        tell(comparison.summary())
         say(f"figure:  {figure}\nresults: {results}", quiet)
 
 
@@ -125,7 +127,7 @@ def _run_one(problem: "Problem", by: str, out: Path, as_json: bool, quiet: bool)
     if as_json:
         typer.echo(json.dumps({"description": data.attrs["description"], **_numbers(data), **written}, indent=2))
         return
-    _print_numbers(data, quiet)
+    _print_numbers(data)
     say("\n".join(f"{kind + ':':<9}{path}" for kind, path in written.items()), quiet)
 
 
@@ -135,15 +137,17 @@ def _numbers(data: "xr.Dataset") -> dict[str, Any]:
     return {"time": data["time"].values.tolist(), "risk": data["risk"].mean("replica").values.tolist()}
 
 
-def _print_numbers(data: "xr.Dataset", quiet: bool) -> None:
+def _print_numbers(data: "xr.Dataset") -> None:
+    """Columns between tabs, under a line with their names."""
     found = _numbers(data)
     if "time" not in found:
+        typer.echo("quantity\tvalue")
         for name, value in found.items():
             typer.echo(f"{name}\t{value:.6g}" if isinstance(value, float) else f"{name}\t{value}")
         return
+    typer.echo("time\trisk")
     for t, value in zip(found["time"], found["risk"], strict=True):
         typer.echo(f"{t:.6g}\t{value:.6g}")
-    say("columns: time, risk", quiet)
 
 
 @app.command()
@@ -204,6 +208,6 @@ def show(
         answer = f"refuses: {row['refuses']}"
         if row["refuses"] is None:
             answer = f"about {duration(row['seconds'])}, {row['steps']:.3g} steps, {row['memory'] / 1e6:.3g} MB"
-        typer.echo(f"{row['description']:<15}{answer}")
+        tell(f"{row['description']:<15}{answer}", hanging=15)
     if remark:
-        typer.echo(f"\n{remark}")
+        tell(f"\n{remark}", hanging=0)

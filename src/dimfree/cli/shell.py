@@ -81,6 +81,13 @@ def progress(silent: bool) -> Iterator[Watcher]:
         yield watch
 
 
+def tell(text: str, hanging: int = 2) -> None:
+    """An answer in words, on stdout: lines that are too long for a terminal are broken between words."""
+    from dimfree.comparison.text import wrapped
+
+    typer.echo(wrapped(text, hanging))
+
+
 def say(text: str, quiet: bool) -> None:
     """Talk, on stderr."""
     if not quiet:

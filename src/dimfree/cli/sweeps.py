@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dimfree.cli.app import AllowCode, Json, Overrides, Quiet, Seed, app
-from dimfree.cli.shell import prepare, progress, say
+from dimfree.cli.shell import prepare, progress, say, tell
 from dimfree.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _say(done: "Status", where: Path, as_json: bool) -> None:
         counts = {"points": done.points, "finished": done.finished, "failed": done.failed, "missing": done.missing}
         typer.echo(json.dumps({"store": str(where), **counts, "failures": done.failures}, indent=2))
     else:
-        typer.echo(f"{where}: {done}")
+        tell(f"{where}: {done}")
 
 
 def _list(as_json: bool) -> None:
@@ -102,4 +102,4 @@ def _list(as_json: bool) -> None:
         typer.echo(json.dumps(found, indent=2))
         return
     for name, title in found.items():
-        typer.echo(f"{name:<28}{title}")
+        tell(f"{name:<28}{title}", hanging=28)

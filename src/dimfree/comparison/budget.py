@@ -58,5 +58,5 @@ def _excess(cost: Cost, remaining: float) -> str | None:
         return None
     return (
         f"{needs}, and {duration(max(remaining, 0))} of the budget are left; "
-        "raise --budget, or lower run.until or run.replicas."
+        "raise the budget, or lower run.until or run.replicas."
     )

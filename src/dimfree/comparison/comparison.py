@@ -12,7 +12,7 @@ from dimfree.comparison.budget import LeftOut
 from dimfree.comparison.figure import draw_observable, observable_figure
 from dimfree.comparison.judgement import Judgement, judge
 from dimfree.comparison.notebook import frame, page
-from dimfree.comparison.text import plain_text, wrapped
+from dimfree.comparison.text import plain_text, slim, wrapped
 from dimfree.comparison.words import BEST_FIRST, OPEN, grade, sentence
 from dimfree.drawing import drawing
 from dimfree.errors import DimfreeError, OutputError
@@ -104,12 +104,12 @@ class Comparison(NamedTuple):
 
     def __rich__(self) -> Table:
         """The summary table."""
-        table = Table(title="What SGD does, and what its limits say", title_justify="left", title_style="")
+        table = Table(title="What SGD does, and what its limits say")
         for heading in _HEADINGS:
             table.add_column(heading, justify="left" if heading in ("description", "verdict") else "right")
         for row in self._rows():
             table.add_row(*row)
-        return table
+        return slim(table)
 
     def _rows(self) -> list[tuple[str, ...]]:
         rows, words = list[tuple[str, ...]](), self.grades()

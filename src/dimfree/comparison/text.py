@@ -25,18 +25,23 @@ def plain_text(parts: Iterable[Table | str]) -> str:
         emoji=False,
     )
     for part in parts:
-        if isinstance(part, Table):
-            part.box, part.pad_edge, part.padding = box.SIMPLE, False, (0, 1, 0, 0)
-        console.print(part, soft_wrap=isinstance(part, str))
+        console.print(slim(part) if isinstance(part, Table) else part, soft_wrap=isinstance(part, str))
     lines = (line.rstrip() for line in text.getvalue().splitlines())
     return "\n".join(lines).strip("\n")
 
 
+def slim(table: Table) -> Table:
+    """Without lines between columns, so that as many as possible fit; cells are broken between words only."""
+    table.box, table.pad_edge, table.padding, table.title_justify = box.SIMPLE, False, (0, 1, 0, 0), "left"
+    for column in table.columns:
+        words = [word for cell in (column.header, *column.cells) for word in str(cell).split()]
+        column.min_width = max(map(len, words), default=1)
+    return table
+
+
 def wrapped(text: str, hanging: int = 2) -> str:
     """Lines that are too long, broken between words; what goes on is set in by `hanging` columns."""
-    return "\n".join(
-        line if len(line) <= WIDTH else "\n".join(_broken(line, hanging)) for line in text.splitlines() or [""]
-    )
+    return "\n".join(line if len(line) <= WIDTH else "\n".join(_broken(line, hanging)) for line in text.split("\n"))
 
 
 def _broken(line: str, hanging: int) -> list[str]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dimfree.errors import ProblemError
+from dimfree.errors import CodeError, ProblemError
 from dimfree.problem.activation import PATH
 from dimfree.problem.section import Section
 
@@ -43,9 +43,9 @@ def with_code(problem: "Problem", allowed: bool, folders: Sequence[Path] = ()) -
 def allowed_function(key: str, path: str, allowed: bool, folders: Sequence[Path] = ()) -> Callable[..., Any]:
     """The function that a key names by its path; an error when code is not allowed."""
     if not allowed:
-        raise ProblemError(
+        raise CodeError(
             f"{key} = {path!r} names code, which a problem file may run only where you allow it; "
-            "add --allow-code, or in Python df.load(file, allow_code=True), if you trust it."
+            "if you trust it, add allow_code=True."
         )
     return function_at(path, folders)
 

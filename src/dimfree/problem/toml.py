@@ -128,7 +128,9 @@ def parse_override(text: str) -> tuple[str, Any]:
     """`key=value` from the command line, the value in TOML syntax or a bare word."""
     key, separator, value = text.partition("=")
     if not separator or not key.strip():
-        raise ProblemError(f"--set got {text!r}; write it as key=value, for example training.learning_rate=0.5.")
+        raise ProblemError(
+            f"a change of the problem reads {text!r}; write it as key=value, for example training.learning_rate=0.5."
+        )
     try:
         return key.strip(), tomllib.loads(f"value = {value}")["value"]
     except (ValueError, RecursionError):

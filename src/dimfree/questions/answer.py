@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dimfree.comparison.text import plain_text
+from dimfree.comparison.text import plain_text, slim
 from dimfree.drawing import drawing
 from dimfree.problem import Problem
 from dimfree.results.dataset import origin
@@ -47,7 +47,7 @@ class Answer(ABC, Generic[P]):
 
     def __rich__(self) -> Group:
         """The same in a terminal."""
-        return Group(*(Text(part) if isinstance(part, str) else part for part in self.said()))
+        return Group(*(Text(part) if isinstance(part, str) else slim(part) for part in self.said()))
 
     def summary(self) -> str:
         """Everything that is said, as text; sentences are not broken into lines."""

@@ -67,7 +67,7 @@ class Cluster(Engine):
             except (OSError, ValueError) as failure:
                 raise OutputError(
                     f"there is no scheduler at {self.where!r} ({_short(failure)}); start one with `dask scheduler`, "
-                    "or compute on this machine with --cluster local."
+                    "or compute on this machine, with the cluster 'local'."
                 ) from None
             with client:
                 yield client

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dimfree.errors import ProblemError, suggest
+from dimfree.errors import CodeError, ProblemError, suggest
 
 _COUNT, _NAME = "a whole number, at least 1", "a name without spaces"
 _PLAIN = {
@@ -39,9 +39,9 @@ def check_slurm(given: Mapping[str, Any], allow_code: bool) -> None:
         if name not in _PLAIN and name not in _CODE:
             raise ProblemError(f"[slurm] has no option {name!r}; {suggest(name, (*_PLAIN, *_CODE))}")
         if name in _CODE and not allow_code:
-            raise ProblemError(
+            raise CodeError(
                 f"[slurm] {name} decides what runs on the cluster, which a sweep file may do only where you allow it; "
-                "add --allow-code if you trust it."
+                "if you trust it, add allow_code=True."
             )
         if name in _PLAIN and not _fits(name, value):
             expected, _, example = _PLAIN[name]

@@ -142,9 +142,7 @@ class Store(Shelf):
         )
 
     def _attributes(self) -> dict[str, Any]:
-        foreign = OutputError(
-            f"{str(self.path)!r} is no store of a sweep, and is left as it is; give another folder with --store."
-        )
+        foreign = OutputError(f"{str(self.path)!r} is no store of a sweep, and is left as it is; give another folder.")
         try:
             attrs = read_group(self.path)
         except FileNotFoundError:

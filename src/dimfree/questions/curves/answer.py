@@ -213,7 +213,7 @@ def _within(budget: float, problem: DataSetProblem, model: EndModel, samples: Nu
     if price > budget:
         raise RefusalError(
             f"{seeds} fits at each of {len(samples)} numbers of samples would take about {duration(price)}, more than the "
-            f"budget of {duration(budget)}; raise --budget, or lower dimension, largest, points or seeds."
+            f"budget of {duration(budget)}; raise the budget, or lower dimension, largest, points or seeds."
         )
 
 

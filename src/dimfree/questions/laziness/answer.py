@@ -157,7 +157,7 @@ def laziness(
     if price > budget:
         raise RefusalError(
             f"{scales} scales of {networks} networks would take about {duration(price)}, more than the budget of "
-            f"{duration(budget)}; raise --budget, or lower run.until, scales or networks."
+            f"{duration(budget)}; raise the budget, or lower run.until, scales or networks."
         )
     measured: dict[str, list[Float[np.ndarray, " r"]]] = {name: [] for name in QUANTITIES}
     checked = []

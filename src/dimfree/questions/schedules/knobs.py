@@ -32,11 +32,13 @@ def knobs_of(
     given = _bounds(bounds)
     for name in given:
         if name not in chosen and name != RATE:
-            raise ProblemError(f"bounds of {name} were given, which is no knob; add --knob {RATE},{name}.")
+            raise ProblemError(f"bounds of {name} were given, which is no knob; ask for the knobs {RATE},{name}.")
     for name in chosen:
         if name in NUMBERS and name not in given:
             what, example = NUMBERS[name]
-            raise ProblemError(f"{what} enters linearly, so its best value is a bound; give --bounds {name}={example}.")
+            raise ProblemError(
+                f"{what} enters linearly, so its best value is a bound; give its bounds, as in {name}={example}."
+            )
     if "second_layer_rate" in chosen and "second-layer" not in problem.network.trained:
         raise ProblemError(
             "second_layer_rate is a knob of a second layer that learns; put 'second-layer' into network.trained."

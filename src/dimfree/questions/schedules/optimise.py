@@ -140,7 +140,7 @@ def _afford(hunt: Hunt, confirm: str, replicas: int, budget: float) -> None:
     if seconds > budget:
         raise RefusalError(
             f"the search and {replicas} replicas under three schedules would take about {duration(seconds)}, more than the "
-            f"budget of {duration(budget)}; raise --budget, or lower run.until, --starts, --replicas or dimension."
+            f"budget of {duration(budget)}; raise the budget, or lower run.until, starts, replicas or dimension."
         )
 
 

@@ -65,19 +65,19 @@ def warnings(best: "Schedules") -> Iterator[str]:
         if share := found.active_bounds.get(f"learning_rate {side}"):
             allowed = "large" if side == "upper" else "small"
             yield (
-                f"the optimum lies on the bound {rate * bound:.3g} for {100 * share:.2g} % of the run; widen --bounds, or read "
+                f"the optimum lies on the bound {rate * bound:.3g} for {100 * share:.2g} % of the run; widen its bounds, or read "
                 f"this as 'as {allowed} as allowed'."
             )
     for name, value in best.turned.items():
         for side in ("lower", "upper"):
             if found.active_bounds.get(f"{name} {side}"):
                 allowed = "large" if side == "upper" else "small"
-                yield f"the best {name} is its bound {value:.3g}; widen --bounds, or read this as 'as {allowed} as allowed'."
+                yield f"the best {name} is its bound {value:.3g}; widen its bounds, or read this as 'as {allowed} as allowed'."
     if not found.converged:
         yield "the search has not converged; start it from another training.schedule, or use fewer knots."
     failed = [name.replace("_", " ") for name, most in _CERTAIN.items() if not getattr(found, name) <= most]
     if failed:
-        yield f"not certain to be the optimum ({', '.join(failed)}); raise --knots."
+        yield f"not certain to be the optimum ({', '.join(failed)}); use more knots."
     rtol, end = HighDimensional().rtol, best.schedules["optimal"].risks[-1]
     if next(unresolved(best.hunt.course.model, {"risk": end[None]}, rtol), None):
         yield f"the risk ({end.min():.1g}) is below what rtol = {rtol:g} resolves; shorten run.until or lower rtol."

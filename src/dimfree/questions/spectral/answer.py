@@ -227,7 +227,7 @@ def _check_cost(dimension: int, price: float, budget: float, seeds: int) -> None
     if price > budget:
         raise RefusalError(
             f"{seeds} experiments would take about {duration(price)}, more than the budget of {duration(budget)}; raise "
-            "--budget, or lower dimension, samples or seeds."
+            "the budget, or lower dimension, samples or seeds."
         )
 
 
