@@ -7,44 +7,59 @@ from matplotlib.figure import Figure
 
 from dimfree.gallery.digits import CASES, Digits
 from dimfree.gallery.plateau_spectrum import FLAT, PlateauSpectrum, passage, plateau
-from dimfree.gallery.power_law import LAWS, PowerLaw, predicted
-
-NOISE = [predicted(*law)[1] == "sampling noise" for law in LAWS]
+from dimfree.gallery.power_law import LAWS, REAL, PowerLaw, predicted
 
 
 def verdicts(entry, data):
     return [claim.holds for claim in entry.claims(data)]
 
 
-def made_up(exponents, ratios):
-    """Risks that fall like these powers of the steps."""
-    steps = np.tile(np.geomspace(1e2, 1e8, 41), (len(LAWS), 1))
-    exact = steps ** -np.array(exponents)[:, None]
-    ode = exact * np.array(ratios)[:, None]
-    values = {"steps": steps, "exact": exact, "ode": ode}
-    return xr.Dataset({name: (("law", "point"), x) for name, x in values.items()}, attrs={"dimension": 10**6})
+def made_up(window, sgd, ratio=0.7, late=1.0):
+    """Risks that fall like these powers of the steps, of the theory and of SGD; at the end SGD is `late` times the theory."""
+    steps = {"window": np.geomspace(1e2, 1e8, 41), "sgd": np.geomspace(1e2, 4e3, 12)}
+    tree = {}
+    for name, powers in (("window", window), ("sgd", sgd)):
+        exact = steps[name] ** -np.array(powers)[:, None]
+        values = {"steps": np.tile(steps[name], (len(powers), 1)), "exact": exact, "ode": ratio * exact}
+        tree[name] = xr.Dataset({k: (("law", "point"), x) for k, x in values.items()}, attrs={"dimension": 2000})
+    scattered = 1 + 0.1 * np.linspace(-1, 1, 64)
+    real = tree["sgd"]["exact"].values[..., None] * scattered
+    real[:, -1] *= late
+    return xr.DataTree.from_dict(tree | {"sgd": tree["sgd"].assign(sgd=(("law", "point", "replica"), real))})
+
+
+SIGNAL = {law: (law[1] - 1) / law[0] for law in LAWS}  # what sampling noise would leave alone
+RIGHT = [predicted(*law)[0] for law in LAWS], [predicted(*law)[0] for law in REAL]
+
+
+def failing(entry, data):
+    return {number for number, holds in enumerate(verdicts(entry, data)) if not holds}
 
 
 def test_exponents_of_the_theory_and_others():
-    entry, right = PowerLaw(), [predicted(*law)[0] for law in LAWS]
-    ratios = [0.782 if law == (1.5, 4.0) else 0.598 if law == (2.0, 5.0) else 1.0 for law in LAWS]
-    data = made_up(right, ratios)
-    assert all(verdicts(entry, data))
-    assert (
-        verdicts(entry, made_up([(b - 1) / a for a, b in LAWS], [1.0] * len(LAWS)))
-        == [not x for x in NOISE] + [False] * 2
-    )
+    entry = PowerLaw()
+    assert failing(entry, made_up(*RIGHT)) == set()
+    noise = {number for number, law in enumerate(LAWS) if predicted(*law)[1] == "sampling noise"}
+    assert failing(entry, made_up([SIGNAL[law] for law in LAWS], RIGHT[1])) == noise
+    real_noise = {len(LAWS) + n for n, law in enumerate(REAL) if predicted(*law)[1] == "sampling noise"}
+    assert failing(entry, made_up(RIGHT[0], [SIGNAL[law] for law in REAL])) == real_noise
+    after = len(LAWS) + len(REAL)
+    assert failing(entry, made_up(*RIGHT, late=1.05)) == {after}
+    assert failing(entry, made_up(*RIGHT, ratio=0.95)) == set(range(after + 1, after + 5))
     figure = Figure(layout="constrained")
-    entry.draw(data, figure)
-    assert len(figure.axes[0].lines) == 3 * len(LAWS)
+    entry.draw(made_up(*RIGHT), figure)
+    assert [len(axes.lines) for axes in figure.axes] == [3 * len(LAWS), 4 * len(REAL)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampling_noise", [True, False])
-def test_exponents_are_measured_and_without_sampling_noise_one_branch_is_missing(sampling_noise):
-    entry = PowerLaw(sampling_noise=sampling_noise)
-    found = verdicts(entry, entry.measure(False, lambda text, fraction: None))
-    assert found == ([True] * (len(LAWS) + 2) if sampling_noise else [not x for x in NOISE] + [False] * 2)
+def test_exponents_are_measured_and_without_sampling_noise_the_theory_lacks_one_branch():
+    entry = PowerLaw(seed=1)
+    data = entry.measure(False, lambda text, fraction: None)
+    assert failing(entry, data) == set()
+    wrong = PowerLaw(sampling_noise=False, seed=1)
+    blind = wrong.measure(False, lambda text, fraction: None)  # the runs of SGD are the same ones
+    noise = {number for number, law in enumerate(LAWS) if predicted(*law)[1] == "sampling noise"}
+    assert failing(wrong, blind) >= noise | {len(LAWS) + len(REAL)}
 
 
 def measured_digits(common=1.0, below=1.0, above=100.0):
@@ -97,19 +112,26 @@ def test_a_plateau_is_where_the_risk_hardly_falls():
     assert plateau(falling) == 0
 
 
-def test_plateaus_that_last_as_on_isotropic_inputs_are_told():
-    entry, isotropic = PlateauSpectrum(), stepped(flat=53.0, until=63.0, end=84.0).to_dataset(name="risk")
-    data = xr.DataTree.from_dict({f"{L}/ode": isotropic for L in entry.levels})
-    late = [claim.holds for claim in entry.claims(data) if "1e-3" in claim.statement]
-    assert late == [True, True, False, False, False]
+def plateaus(sgd, ode=None):
+    """One run of SGD, and of the ODE, by the number of levels."""
+    tree = {f"{L}/chain": one.to_dataset(name="risk") for L, one in sgd.items()}
+    return xr.DataTree.from_dict(tree | {f"{L}/ode": one.to_dataset(name="risk") for L, one in (ode or sgd).items()})
+
+
+def test_plateaus_that_dissolve_and_others():
+    entry = PlateauSpectrum(levels=(1, 4, 16))
+    long, half, gone = stepped(50.0, 63.0, 80.0), stepped(15.0, 25.0, 60.0), stepped(1.0, 8.0, 60.0)
+    right = plateaus({1: long, 4: half, 16: gone})
+    assert failing(entry, right) == set()
+    assert failing(entry, plateaus({1: long, 4: long, 16: long})) == {1, 2, 3, 4}
+    assert failing(entry, plateaus({1: long, 4: half, 16: gone}, {1: half, 4: half, 16: gone})) == {5}
     figure = Figure(layout="constrained")
-    entry.draw(data, figure)
+    entry.draw(right, figure)
     assert len(figure.axes) == 2
 
 
 @pytest.mark.slow
-def test_the_plateau_dissolves_unless_all_eigenvalues_are_alike():
-    entry = PlateauSpectrum(levels=(1, 4, 16))
-    assert all(verdicts(entry, entry.measure(False, lambda text, fraction: None)))
-    alike = PlateauSpectrum(levels=(4, 16), alike=True)
-    assert not any(verdicts(alike, alike.measure(False, lambda text, fraction: None)))
+@pytest.mark.parametrize(("alike", "wrong"), [(False, set()), (True, {1, 2, 3})], ids=["differ", "alike"])
+def test_the_plateau_of_sgd_dissolves_unless_all_eigenvalues_are_alike(alike, wrong):
+    entry = PlateauSpectrum(levels=(1, 16), alike=alike, seed=1)
+    assert failing(entry, entry.measure(False, lambda text, fraction: None)) == wrong
