@@ -13,6 +13,7 @@ import numpy as np
 
 from dimfree.errors import OutputError
 from dimfree.files import replacing
+from dimfree.strokes import tell_apart
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -117,6 +118,7 @@ def drawing(draw: "Callable[[Figure], None]", path: "str | Path | None" = None) 
         if path is not None:
             _check_format(Path(path), figure.canvas.get_supported_filetypes())
         draw(figure)
+        tell_apart(figure)
         if path is not None:
             with replacing(Path(path)) as temporary:
                 figure.savefig(temporary, dpi=160)

@@ -6,6 +6,9 @@ import importlib
 import jax
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+
+from dimfree.strokes import alike, tell_apart
 
 
 def _content(starts):
@@ -31,3 +34,19 @@ def _runs_are_shared():
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(module, "record_starts", remembered)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _hue_is_never_the_only_difference(monkeypatch):
+    """Whatever figure a test draws: once it is told apart, as it is before it is written, no two colours are drawn alike."""
+    drawn, begin = [], Figure.__init__
+
+    def remembered(self, *args, **options):
+        begin(self, *args, **options)
+        drawn.append(self)
+
+    monkeypatch.setattr(Figure, "__init__", remembered)
+    yield
+    for figure in drawn:
+        tell_apart(figure)
+        assert alike(figure) == set()

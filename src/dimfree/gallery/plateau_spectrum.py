@@ -63,7 +63,7 @@ class PlateauSpectrum(Entry[xr.DataTree]):
             Claim(f"plateau of SGD with {first} eigenvalue, over the time at risk 1e-2", lengths[first] / until[first], 0.5, 1),
             Claim(f"length of the plateau of SGD, {many}", lengths[last] / lengths[first], 0, 0.2),
             *(
-                Claim(f"length of the plateau of SGD, {L} eigenvalues over {first}", lengths[L] / lengths[first], 0.02, 0.8)
+                Claim(f"length of the plateau of SGD, {L} eigenvalues over {first}", lengths[L] / lengths[first], 0, 0.8)
                 for L in inner
             ),
             Claim(f"time of SGD at risk 1e-2, {many}", until[last] / until[first], 0, 0.35),

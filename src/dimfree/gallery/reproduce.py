@@ -17,6 +17,7 @@ from dimfree.files import replacing, save_figure, together
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.shelf import entry as named
 from dimfree.results.store import save
+from dimfree.strokes import tell_apart
 
 
 class Files(NamedTuple):
@@ -77,6 +78,7 @@ def reproduce(
     with matplotlib.rc_context(style() | {"legend.frameon": False}), together():
         drawn = Figure(layout="constrained")
         chosen.draw(data, drawn)
+        tell_apart(drawn)
         done = Reproduction(chosen.name, chosen.title, full, claims, files, time.process_time() - began)
         text = json.dumps(done.to_dict(), indent=2) + "\n"
         save(_labelled(data, done, chosen.cites), files.data)
