@@ -64,3 +64,14 @@ def test_what_differs_already_stays_as_it_is():
     before = [(line.get_linestyle(), line.get_marker(), line.get_markevery()) for line in lines]
     tell_apart(figure)
     assert [(line.get_linestyle(), line.get_marker(), line.get_markevery()) for line in lines] == before
+
+
+def test_a_guide_and_a_curve_of_one_colour_and_dash_stay_alike():
+    figure = Figure()
+    axes = figure.subplots()
+    for colour in COLOURS[:2]:
+        axes.axhline(1.0, color=colour)
+        axes.plot(X, X, color=colour)
+    tell_apart(figure)
+    assert alike(figure) == set()
+    assert [line.get_marker() for line in axes.lines] == ["None", "None", "o", "o"]

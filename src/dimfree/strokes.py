@@ -44,15 +44,17 @@ def tell_apart(figure: "Figure") -> None:
     for drawn in (_drawn(line) for panel in panels for line in panel):
         if owners.setdefault(drawn.stroke, drawn.colour) == drawn.colour and drawn.stroke.marker in _SHAPES:
             shapes.setdefault(drawn.colour, drawn.stroke.marker)
+    curves = {(one.colour, one.stroke) for panel in panels for one in map(_drawn, panel) if not one.guide}
     changes: dict[tuple[str, Stroke], Stroke] = {}
     for drawn in (drawn for panel in panels for drawn in _clashes(panel)):
-        if (drawn.colour, drawn.stroke) not in changes:
-            changes[drawn.colour, drawn.stroke] = _another(drawn, owners, shapes)
+        key = drawn.colour, drawn.stroke
+        if key not in changes:
+            changes[key] = _another(drawn._replace(guide=key not in curves), owners, shapes)
     for line in (line for panel in panels for line in panel):
         drawn = _drawn(line)
         if (change := changes.get((drawn.colour, drawn.stroke))) is not None:
             _change(line, drawn.stroke, change)
-            if drawn.stroke.marker == "None" and not drawn.guide:
+            if drawn.stroke.marker != change.marker and drawn.stroke.marker == "None":
                 _space_out(line)
     # A legend shows the marker of a line with error bars as a line of its own.
     halves = {(c, Stroke(None, before.marker)): Stroke(None, after.marker) for (c, before), after in changes.items()}
