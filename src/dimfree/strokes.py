@@ -90,14 +90,14 @@ def _change(line: "Line2D", before: Stroke, after: Stroke) -> None:
 
 def _space_out(line: "Line2D") -> None:
     """A few markers along the line, in places that depend on their shape."""
-    every = max(1, len(line.get_xdata()) // _PLACES)
+    every = max(1, _points(line) // _PLACES)
     line.set_markevery((_SHAPES.index(str(line.get_marker())) * every // len(_SHAPES), every))
 
 
 def _clashes(panel: "list[Line2D]") -> list[_Drawn]:
     """What is drawn as another colour of the panel is that was there before it."""
     first: dict[Stroke, str] = {}
-    found = [_drawn(line) for line in panel if len(line.get_xdata(orig=True))]
+    found = [_drawn(line) for line in panel if _points(line)]
     return [drawn for drawn in found if first.setdefault(drawn.stroke, drawn.colour) != drawn.colour]
 
 
@@ -125,4 +125,8 @@ def _drawn(line: "Line2D") -> _Drawn:
     dashes = None if line.get_linestyle() in ("None", "", " ") else tuple(pattern or ())
     marker = str(line.get_marker())
     marker = "None" if marker in ("", " ", "None", "none") else marker
-    return _Drawn(to_hex(line.get_color()), Stroke(dashes, marker), marker == "None" and len(line.get_xdata()) <= _FEW)
+    return _Drawn(to_hex(line.get_color()), Stroke(dashes, marker), marker == "None" and _points(line) <= _FEW)
+
+
+def _points(line: "Line2D") -> int:
+    return len(line.get_xydata())

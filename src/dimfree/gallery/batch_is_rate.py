@@ -87,7 +87,7 @@ class BatchIsRate(Entry[xr.DataTree]):
         samples, steps, small = figure.subplots(1, 3)
         for number, (batch, (colour, marker, line)) in enumerate(zip(self.batches, _LOOKS, strict=False)):
             tree = data.children[f"batch {batch}"]
-            time, risk = tree["chain"]["time"].values, _sgd(tree).mean(axis=1)
+            time, risk = tree.children["chain"].to_dataset()["time"].values, _sgd(tree).mean(axis=1)
             for axes, x in ((samples, 2 * time), (steps, 2 * time / batch)):
                 axes.plot(x, _ode(tree), line, color=colour, lw=1)
                 at = slice(number, None, len(self.batches))  # equal curves must not hide each other
@@ -134,11 +134,11 @@ def _short(d: int, batch: int) -> str:
 
 
 def _ode(tree: xr.DataTree) -> Float[np.ndarray, " t"]:
-    return np.asarray(tree["ode"]["risk"].values[:, 0])
+    return np.asarray(tree.children["ode"].to_dataset()["risk"].values[:, 0])
 
 
 def _sgd(tree: xr.DataTree) -> Float[np.ndarray, "t r"]:
-    return np.asarray(tree["chain"]["risk"].values)
+    return np.asarray(tree.children["chain"].to_dataset()["risk"].values)
 
 
 def _excess(data: xr.DataTree, d: int, batch: int) -> float:

@@ -50,7 +50,7 @@ class PowerLaw(Entry[xr.DataTree]):
         """Mean risks by theory for every law, over the window of a large dimension and beside real SGD."""
         large = 10**7 if full else 10**6
         real = run_cases(self.cases(full), watch)
-        risks = np.stack([real[f"{a:g}, {b:g}/sgd"]["risk"].values[1:] for a, b in REAL])
+        risks = np.stack([real[f"{a:g}, {b:g}/sgd"].to_dataset()["risk"].values[1:] for a, b in REAL])
         found = {
             "window": self._theory(large, LAWS, np.array([_window(large, a) for a, _ in LAWS])),
             "sgd": self._theory(_DIMENSION, REAL, np.tile(_STEPS, (len(REAL), 1))).assign(
