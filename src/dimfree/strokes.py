@@ -7,6 +7,8 @@ dashes. A colour has the same shape throughout a figure, and legends follow.
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -129,4 +131,4 @@ def _drawn(line: "Line2D") -> _Drawn:
 
 
 def _points(line: "Line2D") -> int:
-    return len(line.get_xydata())
+    return int(np.size(np.asarray(line.get_xdata())))
