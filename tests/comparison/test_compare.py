@@ -60,7 +60,7 @@ def test_what_does_not_fit_is_left_out_and_says_how_many_steps():
 
 
 def test_too_much_memory_is_left_out(monkeypatch):
-    monkeypatch.setattr(budget, "machine_memory", lambda: 1e5)
+    monkeypatch.setattr("dimfree.results.record.machine_memory", lambda: 1e5)
     plan = budget.plan(SMALL, [df.VectorSGD()], 1e9)
     assert "of memory where the machine has 0.0001; lower the dimension or run.replicas." in plan.left_out[0].reason
 

@@ -56,7 +56,7 @@ WRONG = {
     "there is no objective 'median'": {"objective": "median"},
     "nothing is confirmed by 'adam'": {"confirm": "adam"},
     "there is no export to 'keras'": {"export": "keras"},
-    "3 knots are too few for a schedule; give at least 4.": {"knots": 3},
+    "a schedule cannot be sought with 3 knots; give between 4 and 1000.": {"knots": 3},
 }
 
 

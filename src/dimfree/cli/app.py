@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from dimfree._version import __version__
 from dimfree.errors import CodeError, DimfreeError, DimfreeWarning
 
-_NO_MEMORY = "RESOURCE_EXHAUSTED"  # what compiled programs call it
+_NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # what compiled programs call it
 _FIRST = ("compare", "solve", "simulate", "sweep", "show", "plot", "new")
 
 
@@ -36,7 +36,7 @@ class _Group(TyperGroup):
             typer.echo(f"dimfree: {told}", err=True)
             raise typer.Exit(failure.exit_code) from None
         except (MemoryError, RuntimeError) as failure:
-            if isinstance(failure, RuntimeError) and _NO_MEMORY not in str(failure):
+            if isinstance(failure, RuntimeError) and not any(words in str(failure) for words in _NO_MEMORY):
                 raise
             typer.echo("dimfree: memory ran out; make the problem smaller, or end other programs.", err=True)
             raise typer.Exit(1) from None

@@ -1,12 +1,12 @@
 """Which descriptions fit: every one predicts its cost before it runs, and what does not fit is said, not started."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from dimfree.description import AnyDescription, Cost
-from dimfree.machine import SHARE, duration, machine_memory
+from dimfree.machine import duration
 from dimfree.problem import Problem
-from dimfree.results.record import cost_of
+from dimfree.results.record import beyond_memory, cost_of
 from dimfree.setting import why_not
 
 
@@ -25,8 +25,13 @@ class Plan(NamedTuple):
     seconds: float
 
 
-def plan(problem: Problem, candidates: Iterable[AnyDescription], budget: float) -> Plan:
-    """The descriptions that hold and fit into the budget (in seconds) one after the other, cheapest theories first."""
+def plan(
+    problem: Problem, candidates: Iterable[AnyDescription], budget: float, each: Mapping[str, int] | None = None
+) -> Plan:
+    """The descriptions that hold and fit into the budget (in seconds) one after the other, cheapest theories first.
+
+    `each` says by title which of them have another number of replicas than the problem.
+    """
     chosen: list[AnyDescription] = []
     left_out: list[LeftOut] = []
     spent = 0.0
@@ -36,7 +41,7 @@ def plan(problem: Problem, candidates: Iterable[AnyDescription], budget: float) 
         if refusal:
             left_out.append(LeftOut(description.title, refusal))
             continue
-        cost = cost_of(description, problem)
+        cost = cost_of(description, own_problem(problem, description, each or {}))
         excess = _excess(cost, budget - spent)
         if excess:
             left_out.append(LeftOut(description.title, excess))
@@ -47,16 +52,15 @@ def plan(problem: Problem, candidates: Iterable[AnyDescription], budget: float) 
     return Plan(tuple(chosen), tuple(left_out), spent)
 
 
+def own_problem(problem: Problem, one: AnyDescription, each: Mapping[str, int]) -> Problem:
+    """The problem with the number of replicas that is asked of one description."""
+    return problem.replace(**{"run.replicas": each[one.title]}) if one.title in each else problem
+
+
 def _excess(cost: Cost, remaining: float) -> str | None:
-    needs, memory = f"it needs {cost.steps:.3g} steps, about {duration(cost.seconds)}", machine_memory()
-    if cost.memory > SHARE * memory:
-        return (
-            f"{needs}, and {cost.memory / 1e9:.3g} GB of memory where the machine has {memory / 1e9:.3g}; "
-            "lower the dimension or run.replicas."
-        )
-    if cost.seconds <= remaining:
-        return None
+    if (excess := beyond_memory(cost)) or cost.seconds <= remaining:
+        return excess
     return (
-        f"{needs}, and {duration(max(remaining, 0))} of the budget are left; "
-        "raise the budget, or lower run.until or run.replicas."
+        f"it needs {cost.steps:.3g} steps, about {duration(cost.seconds)}, and {duration(max(remaining, 0))} of the budget "
+        "are left; raise the budget, or lower run.until or run.replicas."
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from dimfree.comparison.budget import LeftOut, plan
+from dimfree.comparison.budget import LeftOut, own_problem, plan
 from dimfree.comparison.comparison import Comparison
 from dimfree.comparison.run import own_key, settled, starts_of
 from dimfree.description import AnyDescription, Description
@@ -64,7 +64,7 @@ def compared(
             raise ProblemError(
                 f"replicas got {title!r}, which does not run; {suggest(title, (one.title for one in wanted))}"
             )
-    planned = plan(problem, wanted, _limit(budget))
+    planned = plan(problem, wanted, _limit(budget), each)
     results, failed = _recorded(problem, planned.chosen, each, watch, kept)
     left_out = (*planned.left_out, *failed)
     if not results:
@@ -84,7 +84,7 @@ def _recorded(
     """What ran to its end, and what blew up."""
     results, failed, starts = dict[str, xr.Dataset](), list[LeftOut](), starts_of(problem, chosen)
     for one in chosen:
-        own = problem.replace(**{"run.replicas": each[one.title]}) if one.title in each else problem
+        own = own_problem(problem, one, each)
         told = partial(watch, one.title)
         try:
             results[one.title] = record_starts(own, one, starts, own_key(problem, one.title), told, kept)

@@ -16,7 +16,7 @@ from dimfree.programs.compiled import brief_program
 from dimfree.progress import Watcher, bars, nobody
 from dimfree.registry import description, setting_of
 from dimfree.results.checkpoint import Checkpoints, checkpoints_in
-from dimfree.results.record import record_end, record_starts, shared_start
+from dimfree.results.record import record_end, record_starts, refuse, shared_start
 
 
 def settled(problem: Problem | str | Path | None, changes: dict[str, Any]) -> Problem:
@@ -111,5 +111,6 @@ def run_one(
     one = description(by) if isinstance(by, str) else by
     if isinstance(one, Stationary):
         return record_end(problem, one)
+    refuse(problem, one)  # before a start is drawn
     key, told = own_key(problem, one.title), partial(watch, one.title)
     return record_starts(problem, one, starts_of(problem, (one,)), key, told, checkpoints)

@@ -15,8 +15,11 @@ from dimfree.functions.named import activation
 from dimfree.lazy.kernel import coinciding
 from dimfree.lazy.network import Shape
 from dimfree.lazy.problem import DrawnPoints, GivenPoints, LazyProblem
+from dimfree.machine import refuse_above_memory
 
 Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+_COPIES, _PAIRS = 4, 4  # arrays of all coordinates, and of all pairs, at once
 
 
 class LazyModel(Model):
@@ -53,12 +56,15 @@ def lazy_model(problem: LazyProblem) -> LazyModel:
         jnp.asarray(start.scale),
         jnp.asarray(start.second_layer_scale),
     )
+    if isinstance(problem.data, DrawnPoints):
+        _refuse_too_many(problem.data.samples, problem.data.held_out, problem.dimension)
     data = (
         _drawn(problem.data, problem.dimension)
         if isinstance(problem.data, DrawnPoints)
         else _given(problem, problem.data)
     )
     n = len(data.y) - data.held
+    _refuse_too_many(n, data.held, problem.dimension)
     empty = np.flatnonzero(~data.X.any(axis=1))
     if empty.size:
         raise ProblemError(
@@ -79,6 +85,14 @@ def lazy_model(problem: LazyProblem) -> LazyModel:
         )
     arrays = (data.X[:n], data.y[:n], data.X[n:], data.y[n:])
     return LazyModel(shape, network.width, jnp.asarray(network.gamma), *(jnp.asarray(one) for one in arrays))
+
+
+def _refuse_too_many(n: int, held: int, d: int) -> None:
+    """By the arrays that are there at once: points while they are drawn, and cosines between all pairs of them."""
+    needed = 8.0 * (_COPIES * (n + held) * d + _PAIRS * n**2)
+    refuse_above_memory(
+        needed, f"{n} points and {held} held-out ones in dimension {d}", "lower data.samples or data.held_out"
+    )
 
 
 def the_key(problem: LazyProblem, key: Key[Array, ""], needs: frozenset[str]) -> Key[Array, ""]:

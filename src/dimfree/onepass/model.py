@@ -21,6 +21,7 @@ from dimfree.functions.features import FEATURES
 from dimfree.functions.fourier import FourierSum
 from dimfree.functions.named import activation
 from dimfree.functions.target import Committee, HermiteLink, Target
+from dimfree.machine import refuse_above_memory
 from dimfree.onepass.law import (
     HypercubeLaw,
     Latent,
@@ -37,6 +38,7 @@ from dimfree.onepass.sections import HiddenManifold, Hypercube, MultiIndex, TwoG
 from dimfree.onepass.sections.data import TeacherNetwork
 from dimfree.onepass.sections.network import prefactor
 
+_LAYERS = 4  # arrays of one number per unit that are there at once
 _VECTORS = 10_000_000  # coordinates that are drawn one by one on structured inputs
 
 
@@ -249,6 +251,9 @@ def teacher_model(problem: OnePassProblem) -> TeacherModel:
 def second_layer(problem: OnePassProblem) -> Float[Array, " p"]:
     """The canonical second layer at the start."""
     network = problem.network
+    refuse_above_memory(
+        _LAYERS * 8.0 * network.width, f"a second layer of {network.width} units", "lower network.width"
+    )
     match network.second_layer_start:
         case "signs":
             a = 1.0 - 2.0 * (np.arange(network.width) % 2)

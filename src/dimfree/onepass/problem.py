@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from pydantic import model_validator
 
+from dimfree.machine import refuse_above_memory
 from dimfree.onepass.sections.covariance import Features, Isotropic
 from dimfree.onepass.sections.data import Data, HiddenManifold, Teacher, TwoGaussians, check_covariance
 from dimfree.onepass.sections.directions import Directions
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 EXTREME = 1e6  # a number above this is the reason why training blows up, whatever its steps are
 _MOST_FEATURES = 5_000  # of a hidden manifold, whose covariance has no structure to be used
 _EMBEDDED = (TwoGaussians, Hypercube)  # data with an embedded problem of their own
+
+_MATRICES = 4  # overlaps of all pairs of teachers that are there at once
 
 
 class OnePassProblem(Problem):
@@ -170,8 +173,11 @@ class OnePassProblem(Problem):
     @property
     def teacher_overlap(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
         """P, the overlap matrix of the teacher's directions."""
-        overlap = getattr(self.data, "overlap", "orthonormal")
-        return np.eye(self.data.units) if overlap == "orthonormal" else np.array(overlap, dtype=float)
+        overlap, units = getattr(self.data, "overlap", "orthonormal"), self.data.units
+        if overlap != "orthonormal":
+            return np.array(overlap, dtype=float)
+        refuse_above_memory(_MATRICES * 8.0 * units**2, f"the overlaps of {units} teachers", "lower data.units")
+        return np.eye(units)
 
     @property
     def structured(self) -> bool:

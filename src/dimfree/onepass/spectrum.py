@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from dimfree.errors import ProblemError
+from dimfree.machine import refuse_above_memory
 from dimfree.onepass.sections.covariance import (
     AnyCovariance,
     Features,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 OWN_LABELS = "target"  # the labels that a named data set has
 _EQUAL = 1e-9  # of the largest eigenvalue: closer ones are one level
+_COPIES, _SQUARES = 8, 6  # arrays of all eigenvalues, and matrices, that are there at once
 _NAMED = 8  # how many rows an error names
 
 Matrix = Float[np.ndarray, "_ _"]
@@ -110,6 +112,7 @@ def spectrum(covariance: AnyCovariance, dimension: int) -> Spectrum:
         case Levels():
             return _scaled(_levels(covariance, dimension), covariance.normalise)
         case Power():
+            refuse_above_memory(_COPIES * 8.0 * dimension, f"{dimension} eigenvalues", "lower dimension")
             return _scaled(_sorted(np.arange(1.0, dimension + 1) ** -covariance.exponent), covariance.normalise)
         case _:
             found = _from_file(covariance, _stamp(covariance))
@@ -212,6 +215,7 @@ def _of_matrix(file: Path) -> Spectrum:
 
 def diagonalised(Sigma: Matrix, pool: Pool | None = None) -> Spectrum:
     """A covariance by its eigenvalues and eigenvectors."""
+    refuse_above_memory(_SQUARES * Sigma.nbytes, f"the eigenvectors of {len(Sigma)} features", "give fewer features")
     values, vectors = np.linalg.eigh((Sigma + Sigma.T) / 2)
     found = _sorted(_non_negative(values[::-1]))
     return Spectrum(found.values, found.multiplicities, vectors[:, ::-1], pool)
@@ -236,6 +240,11 @@ def _of_features(given: Features) -> Spectrum:
         raise ProblemError(
             f"{name} has shape {X.shape}; features are a table with at least two rows, give one row per sample."
         )
+    refuse_above_memory(
+        8.0 * (_COPIES * X.size + _SQUARES * X.shape[1] ** 2),
+        f"the covariance of {len(X)} rows of {X.shape[1]} features",
+        "give fewer of them",
+    )
     _check_finite(name, X)
     x = X - X.mean(axis=0)
     spread = x.std(axis=0)

@@ -42,8 +42,8 @@ class PiecewiseLinear(Section):
     """Linear between `knots`, with the given slopes outside; slopes of zero truncate."""
 
     title: ClassVar[str] = "a piecewise-linear activation"
-    knots: tuple[float, ...] = Field(min_length=1)
-    values: tuple[float, ...] = Field(min_length=1)
+    knots: tuple[float, ...] = Field(min_length=1, max_length=1000)  # averages are split at all pairs of them
+    values: tuple[float, ...] = Field(min_length=1, max_length=1000)
     left_slope: float = 0.0
     right_slope: float = 0.0
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from inspect import signature
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from dimfree.errors import RefusalError
+from dimfree.errors import ProblemError, RefusalError
 from dimfree.registry import imported, settings
 
 if TYPE_CHECKING:
@@ -89,6 +90,9 @@ class Question(Generic[P]):
     def ask(self, problem: "Problem", watch: Callable[[str, float], None], **options: object) -> "Answer[P]":
         """The answer; `watch` is told what is being done and which share of it is done, where that takes time."""
         function = imported(self.answer)
+        for name, value in options.items():
+            if isinstance(value, float) and isnan(value):
+                raise ProblemError(f"{name} = nan was given, which is not a number; give one, or leave it out.")
         if "watch" in signature(function).parameters:
             options["watch"] = watch
         found: Answer[P] = function(problem, **options)

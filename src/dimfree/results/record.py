@@ -11,7 +11,7 @@ import xarray as xr
 
 from dimfree.description import AnyDescription, Ask, Cost, Model, Piece, Stationary, Times, Values
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
-from dimfree.machine import BASELINE
+from dimfree.machine import BASELINE, SHARE, duration, machine_memory
 from dimfree.problem import Problem
 from dimfree.registry import setting_of
 from dimfree.results.checkpoint import Checkpoint, Checkpoints
@@ -46,10 +46,11 @@ def record(
 
 
 def refuse(problem: Problem, one: AnyDescription) -> None:
-    """Raise what a description says against a problem, if anything."""
+    """Raise what a description says against a problem, if anything, and what the machine's memory says."""
     refusal = why_not(one, problem)
     if refusal:
         raise RefusalError(f"{one.title} refuses: {refusal}")
+    price_of(one, problem)
 
 
 def join(
@@ -114,7 +115,26 @@ def cost_of(one: AnyDescription, problem: Problem) -> Cost:
     """What a description that does not refuse would take."""
     cost = speaking(one).cost(problem, model_of(problem))
     times = 1 if one.stochastic else problem.run.starts
-    return cost._replace(seconds=times * cost.seconds, memory=cost.memory + BASELINE)
+    return cost._replace(seconds=times * cost.seconds, memory=times * cost.memory + BASELINE)
+
+
+def beyond_memory(cost: Cost) -> str | None:
+    """Why a run does not fit into the machine's memory, in one sentence; None when it does."""
+    available = machine_memory()
+    if cost.memory <= SHARE * available:
+        return None
+    return (
+        f"it needs {cost.steps:.3g} steps, about {duration(cost.seconds)}, and {cost.memory / 1e9:.3g} GB of memory "
+        f"where the machine has {available / 1e9:.3g}; lower the dimension or run.replicas."
+    )
+
+
+def price_of(one: AnyDescription, problem: Problem) -> Cost:
+    """The cost of a description that will be run: what does not fit into memory is refused before it takes any."""
+    cost = cost_of(one, problem)
+    if excess := beyond_memory(cost):
+        raise RefusalError(f"{one.title} is not started: {excess}")
+    return cost
 
 
 def shared_start(problem: Problem, chosen: tuple[AnyDescription, ...], key: jax.Array) -> object:

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from dimfree.description import Values
-from dimfree.files import replacing
+from dimfree.files import read_text, replacing
 from dimfree.sweeps.batches import Outcome
 from dimfree.sweeps.extras import needed
 
@@ -26,8 +26,11 @@ def write_group(folder: Path, attributes: Mapping[str, Any]) -> None:
 
 def read_group(folder: Path) -> dict[str, Any]:
     """The attributes of a group."""
-    found: dict[str, Any] = json.loads((folder / METADATA).read_text(encoding="utf-8"))["attributes"]
-    return found
+    found = json.loads(read_text(folder / METADATA))
+    attributes = found["attributes"] if isinstance(found, dict) else None
+    if not isinstance(attributes, dict):
+        raise ValueError(f"{METADATA} has no table of attributes")
+    return attributes
 
 
 def write_point(folder: Path, outcome: Outcome) -> None:

@@ -11,9 +11,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.errors import ProblemError
+from dimfree.machine import refuse_above_memory
 
 Matrix = Float[np.ndarray, "d d"]
 ROUNDING = 1e-9  # of the largest eigenvalue: below, a direction is empty
+_SQUARES = 6  # matrices that are there at once
 
 
 class Covariates(eqx.Module):
@@ -79,6 +81,8 @@ def from_matrices(Psi: Matrix, Phi: Matrix, Omega: Matrix, theta: Float[np.ndarr
             f"Psi, Phi, Omega and theta have shapes {Psi.shape}, {Phi.shape}, {Omega.shape} and {theta.shape}; "
             "give p x p, p x d, d x d and p numbers."
         )
+    needed = _SQUARES * (Psi.nbytes + Omega.nbytes)
+    refuse_above_memory(needed, f"the eigenvectors of {d} features", "give fewer features")
     for name, matrix in (("Psi", Psi), ("Omega", Omega)):
         if not np.allclose(matrix, matrix.T, rtol=1e-8, atol=1e-12 * float(np.abs(matrix).max(initial=0.0))):
             raise ProblemError(f"{name} is not symmetric, which a covariance is; give ({name} + {name}^T)/2.")

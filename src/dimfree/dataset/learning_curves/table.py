@@ -12,9 +12,12 @@ from dimfree.dataset.learning_curves.source import Moments, Pool
 from dimfree.dataset.learning_curves.task import Labels
 from dimfree.errors import ProblemError
 from dimfree.functions.features import feature
+from dimfree.machine import refuse_above_memory
 from dimfree.tables import bundled, read_table
 
 DIGITS = "digits"  # scikit-learn's bundled images, 1797 of 8 x 8 pixels; the label is whether the digit is even
+
+_COPIES, _SQUARES = 8, 6  # arrays of all features, and covariances of them, that are there at once
 
 Matrix = Float[np.ndarray, "n k"]
 Vector = Float[np.ndarray, " n"]
@@ -31,6 +34,12 @@ class Columns(NamedTuple):
 def pool_of(data: Table, dimension: int, real_labels: bool) -> Pool:
     """The pool of a problem: columns or random features, centred."""
     X, y, mapped = columns(data, real_labels)
+    k = X.shape[1] if data.activation is None else dimension
+    refuse_above_memory(
+        8.0 * (_COPIES * len(X) * k + _SQUARES * k**2),
+        f"a table of {len(X)} samples of {k} features",
+        "give fewer of them",
+    )
     v = X if data.activation is None else _random_features(data, X, dimension)
     v = v - v.mean(axis=0)
     v = v[:, v.any(axis=0)]

@@ -84,7 +84,10 @@ def critical_rate(s: Vector, counts: Num[np.ndarray, " b"], batch: int = 1) -> f
 
     rule = LinearRule(s, counts, 0.0, 0.0, batch)
     steepest = 2 * float(counts.sum()) / ((1 + 1 / batch) * float(s.max()))
-    return float(brentq(lambda gamma: _chi(rule, gamma) - 1, 0.0, steepest * (1 - 1e-12), xtol=1e-14, rtol=1e-13))
+    below = steepest * (1 - 1e-12)
+    if _chi(rule, below) <= 1:  # with very many samples a step
+        return below
+    return float(brentq(lambda gamma: _chi(rule, gamma) - 1, 0.0, below, xtol=1e-14, rtol=1e-13))
 
 
 def learning_rate_of_unit_rate(problem: OnePassProblem) -> float:

@@ -66,7 +66,11 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         if model.noisy:
             per_sample += 6.5e-9 * p * d / model.batch  # noise is drawn once a step
         looks = len(problem.times) * (R * _look_seconds(model) + manifold_seconds(model, R))
-        return Cost(COMPILING + steps * model.batch * R * per_sample + looks, steps, R * d * (8.0 * n + 200))
+        b = (
+            self.steps_per_block(model) * model.batch
+        )  # samples that are there at once, and products of all pairs of them
+        memory = R * (d * (8.0 * n + 12.5 * b) + 24.0 * b**2)
+        return Cost(COMPILING + steps * model.batch * R * per_sample + looks, steps, memory)
 
     def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
         """Vectors of structured inputs that would fill the memory."""

@@ -46,7 +46,7 @@ from dimfree.onepass.start import Start, draw_start
 from dimfree.problem import Problem
 from dimfree.questions.answer import Answer
 from dimfree.questions.couplings.question import QUESTION
-from dimfree.results.record import cost_of
+from dimfree.results.record import price_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -263,7 +263,7 @@ def _afford(problem: OnePassProblem, cloud: Cloud, end: float, seeds: int, budge
     p, n, model = problem.network.width, problem.network.width + problem.data.units, teacher_model(problem)
     flow = _EVALUATIONS * end / _STEP
     network = p * n * (two_point_seconds(model.activation) + 1e-9 * problem.dimension)
-    sgd = cost_of(VectorSGD(), problem.replace(**{"run.until": end, "run.replicas": seeds})).seconds
+    sgd = price_of(VectorSGD(), problem.replace(**{"run.until": end, "run.replicas": seeds})).seconds
     limit = flow * cloud_seconds(model, cloud, p * seeds)
     seconds = _COMPILING + limit + seeds * network * (flow + end / problem.time_step) + sgd
     if seconds > budget:

@@ -28,7 +28,7 @@ from dimfree.questions.answer import Answer
 from dimfree.questions.escape.single import admissible_rate, beginning, predicted_time, single_exponent
 from dimfree.questions.exit_times.event import check_threshold
 from dimfree.questions.exit_times.first_passage import chain_exits
-from dimfree.results.record import cost_of
+from dimfree.results.record import price_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -165,7 +165,7 @@ def escape_plan(
                 f"m = {start:g} d^(-1/2) the variance of the steps beats the drift; "
                 f"stay below {admissible_rate(here, start):.4g}."
             )
-        cost = cost_of(OverlapChain(), here.replace(**{"run.until": time, "run.replicas": replicas}))
+        cost = price_of(OverlapChain(), here.replace(**{"run.until": time, "run.replicas": replicas}))
         points.append(Point(d, here.training.learning_rate, time, cost.steps, cost.seconds))
     return exponent, tuple(points)
 

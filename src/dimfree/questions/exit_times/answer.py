@@ -34,7 +34,7 @@ from dimfree.questions.exit_times.closed import closed_times
 from dimfree.questions.exit_times.event import check_threshold, exit_events
 from dimfree.questions.exit_times.first_passage import Times, chain_exits, evolution_exits
 from dimfree.questions.exit_times.question import QUESTION
-from dimfree.results.record import cost_of
+from dimfree.results.record import price_of
 from dimfree.setting import why_not
 
 if TYPE_CHECKING:
@@ -179,6 +179,7 @@ def exit_times(
     _check_link(chosen)
     closed = closed_times(chosen, threshold)
     model, key = teacher_model(chosen), jax.random.key(chosen.run.seed)
+    _afford(chosen, chosen.time_step, replicas, budget)  # so many starts, before they are drawn
     starts = draw_starts(chosen, jax.random.fold_in(key, 0), replicas)
     by_ode, ode_left_out = _ode(chosen, model, starts.overlaps, threshold, horizon or chosen.run.until)
     slowest, typical = _scale(by_ode, horizon or chosen.run.until)
@@ -219,7 +220,7 @@ def _ode(
     refusal = why_not(ode, problem) or _stuck(model, starts)
     if refusal:
         return np.zeros(0), (LeftOut(ode.name, refusal),)
-    seconds = cost_of(ode, problem.replace(**{"run.until": 10.0})).seconds - compiling(model)
+    seconds = price_of(ode, problem.replace(**{"run.until": 10.0})).seconds - compiling(model)
     count = min(len(starts.a), max(_FEWEST, int(30.0 / seconds)))
     some = jax.tree.map(lambda x: x[:count], starts)
     return np.asarray(exit_events(model, some, threshold, horizon, ode)), ()
@@ -244,7 +245,7 @@ def _scale(by_ode: Times, horizon: float) -> tuple[float, float]:
 
 
 def _afford(problem: OnePassProblem, until: float, replicas: int, budget: float) -> None:
-    cost = cost_of(OverlapChain(), problem.replace(**{"run.until": until, "run.replicas": replicas}))
+    cost = price_of(OverlapChain(), problem.replace(**{"run.until": until, "run.replicas": replicas}))
     seconds = cost.seconds
     if seconds > budget:
         raise RefusalError(

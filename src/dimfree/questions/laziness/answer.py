@@ -28,7 +28,7 @@ from dimfree.machine import duration
 from dimfree.problem import Problem
 from dimfree.questions.answer import Answer
 from dimfree.questions.laziness.question import QUESTION
-from dimfree.results.record import cost_of, record
+from dimfree.results.record import price_of, record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -153,7 +153,7 @@ def laziness(
         raise ProblemError(f"decades = {decades:g} is not a range of output scales; give a number between 0 and 12.")
     chosen = QUESTION.settled(problem, seed).replace(**{"run.replicas": networks})
     gammas = 10 ** np.linspace(0, decades, scales) / chosen.network.width
-    price = scales * sum(cost_of(one, chosen).seconds for one in (flow, linear))
+    price = scales * sum(price_of(one, chosen).seconds for one in (flow, linear))
     if price > budget:
         raise RefusalError(
             f"{scales} scales of {networks} networks would take about {duration(price)}, more than the budget of "

@@ -30,12 +30,13 @@ from dimfree.questions.schedules.question import QUESTION
 from dimfree.questions.schedules.runs import looks
 from dimfree.questions.schedules.search import Bounds, Course
 from dimfree.questions.schedules.words import check_plateau
-from dimfree.results.record import cost_of
+from dimfree.results.record import price_of
 from dimfree.setting import why_not
 
 AGAINST = (*FAMILIES, "greedy")
 _GRIDS = (400, 800, 1600, 3200)  # steps: as few as agree with the adaptive solver
 _AGREES = 1e-4  # relative, of the risk
+_MOST_KNOTS = 1000
 _CALLS = 500  # of the objective, in all
 _SIDES = 1.2  # right-hand sides that a walk and its gradient cost, per point of the grid and start
 _DRAWN = 8  # starts
@@ -74,8 +75,8 @@ def optimise(
     chosen = QUESTION.settled(problem, seed)
     names, kind = _against(against), _objective(objective)
     turned = knobs_of(chosen, knobs, bounds)
-    if knots < 4:
-        raise ProblemError(f"{knots} knots are too few for a schedule; give at least 4.")
+    if not 4 <= knots <= _MOST_KNOTS:
+        raise ProblemError(f"a schedule cannot be sought with {knots} knots; give between 4 and {_MOST_KNOTS}.")
     if confirm not in (*BY, "none"):
         raise ProblemError(f"nothing is confirmed by {confirm!r}; {suggest(confirm, (*BY, 'none'))}")
     if export not in (*SCRIPTS, "none"):
@@ -131,12 +132,12 @@ def _starts(problem: OnePassProblem, asked: int | None) -> int:
 
 def _afford(hunt: Hunt, confirm: str, replicas: int, budget: float) -> None:
     """By what a right-hand side costs: a time that was measured would let the same search through on one machine only."""
-    solved = cost_of(HighDimensional(), hunt.problem)
+    solved = price_of(HighDimensional(), hunt.problem)
     per_call = (solved.seconds - compiling(hunt.course.model)) / solved.steps
     seconds = _CALLS * _SIDES * len(hunt.course.grid.points) * len(hunt.starts) * per_call
     if confirm != "none":
         count = len(hunt.starts) * max(1, replicas // len(hunt.starts))
-        seconds += 3 * cost_of(BY[confirm], hunt.problem.replace(**{"run.replicas": count})).seconds
+        seconds += 3 * price_of(BY[confirm], hunt.problem.replace(**{"run.replicas": count})).seconds
     if seconds > budget:
         raise RefusalError(
             f"the search and {replicas} replicas under three schedules would take about {duration(seconds)}, more than the "

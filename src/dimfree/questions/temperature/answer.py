@@ -36,7 +36,7 @@ from dimfree.questions.temperature.formulas import (
     stationary,
 )
 from dimfree.questions.temperature.question import QUESTION
-from dimfree.results.record import cost_of
+from dimfree.results.record import price_of
 from dimfree.setting import why_not
 
 if TYPE_CHECKING:
@@ -226,10 +226,10 @@ def _afford(problem: DataSetProblem, theory: Description[DataSetModel, None], se
     refusal = why_not(theory, problem)
     if refusal:
         raise RefusalError(f"{theory.title} refuses: {refusal}")
-    cost = cost_of(theory, problem)
+    cost = price_of(theory, problem)
     seconds = cost.seconds
     if seeds:
-        seconds += (_LAGS + 2) * cost_of(MultiPassSGD(), problem.replace(**{"run.replicas": seeds})).seconds
+        seconds += (_LAGS + 2) * price_of(MultiPassSGD(), problem.replace(**{"run.replicas": seeds})).seconds
     if seconds > budget:
         raise RefusalError(
             f"{cost.steps} steps need about {duration(seconds)}, and the budget is "
