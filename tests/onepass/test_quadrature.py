@@ -1,16 +1,19 @@
 """Few nodes for many eigenvalues: exact for polynomials, positive, and with an error that is told."""
 
+import tracemalloc
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import dimfree as df
+from dimfree.onepass import structured_start
 from dimfree.onepass.limits.blocks import BlockEquations
 from dimfree.onepass.model import model
-from dimfree.onepass.quadrature import ACCURATE, MOST_LEVELS, gauss_rule, reduced, signal_rule
+from dimfree.onepass.quadrature import ACCURATE, MOST_LEVELS, gauss_rule, reduced, reduction_cost, signal_rule
 from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.start import Start, draw_start
+from dimfree.onepass.start import Start, draw_start, shared_start
 from dimfree.onepass.structured_start import measured_blocks
 
 RNG = np.random.default_rng(0)
@@ -74,3 +77,51 @@ def test_nodes_give_the_risk_of_all_eigenvalues():
     np.testing.assert_allclose(few["risk"], all_of_them["risk"], rtol=1e-6)
     assert float(few["quadrature_error"].max()) < ACCURATE
     assert "quadrature_error" not in VectorSGD().run(m, start, times[:1], jax.random.key(0))  # nothing to compare there
+
+
+POWER_LAW = {"kind": "teacher", "covariance": {"kind": "power", "exponent": 1.0}}
+
+
+def test_sgd_does_not_wait_for_nodes_that_only_equations_start_from(monkeypatch):
+    one = df.Problem(dimension=MOST_LEVELS + 100, data=POWER_LAW)
+    key = jax.random.key(0)
+    nodes = shared_start(one, key, frozenset({"vectors", "pairs"}))
+
+    def never(*_):
+        raise AssertionError("nodes are found")
+
+    monkeypatch.setattr(structured_start, "reduced", never)
+    start = shared_start(one, key, VectorSGD.needs)
+    np.testing.assert_array_equal(start.weights, nodes.weights)
+    np.testing.assert_array_equal(start.blocks.a, nodes.blocks.a)
+    np.testing.assert_allclose(start.norms, nodes.norms, rtol=1e-12)
+    np.testing.assert_allclose(start.blocks.fields(2).Q, nodes.blocks.fields(2).Q, atol=1e-12)
+    with pytest.raises(AssertionError, match="nodes are found"):
+        shared_start(one, key, df.HighDimensional.needs)
+
+
+@pytest.mark.parametrize(("vectors", "until"), [(6, 0.02), (6, 1.0), (3, 30.0)])
+def test_what_nodes_take_is_predicted(vectors, until):
+    """Bytes are counted, and products of rows with them; seconds are in proportion to the latter."""
+    d = 4000
+    s = np.arange(1.0, d + 1) ** -1.0
+    s *= d / s.sum()
+    tracemalloc.start()
+    nodes, rho, _, _ = reduced(s, np.full(d, 1 / d), RNG.normal(size=(vectors, d)) / np.sqrt(d), until)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    seconds, memory = reduction_cost(float(s.max()), vectors, d, until)
+    assert 0.6 * peak < memory < 1.6 * peak
+    assert seconds > 1e-9 * d * (len(nodes) - np.count_nonzero(rho)) ** 2
+    assert reduction_cost(float(s.max()), vectors, 10 * d, until)[0] == pytest.approx(10 * seconds)
+
+
+def test_the_ode_of_a_power_law_predicts_its_nodes():
+    few, many = (
+        df.Problem(dimension=100_000, data=data, run={"until": 2.0})
+        for data in ({**POWER_LAW, "covariance": {"kind": "levels", "values": [3, 1], "shares": [0.1, 0.9]}}, POWER_LAW)
+    )
+    predicted = [df.HighDimensional().cost(one, model(one)) for one in (few, many)]
+    seconds, memory = reduction_cost(float(many.spectrum.largest), 6, 100_000, 2.0)
+    assert predicted[1].seconds - predicted[0].seconds > seconds > 5
+    assert predicted[1].memory > memory > 4e8

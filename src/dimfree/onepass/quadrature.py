@@ -5,6 +5,8 @@ polynomials converge faster than any power. The signal, a matrix-valued measure,
 weights themselves; the noise, in proportion to the density of eigenvalues, by a scalar Gauss rule. Both are blocks of one kind.
 """
 
+from math import sqrt
+
 import numpy as np
 from jaxtyping import Float
 
@@ -12,6 +14,8 @@ MOST_LEVELS = 500  # eigenvalues that have equations of their own; more are redu
 STEPS = (8, 12, 16, 24, 32, 48)  # of Lanczos
 ACCURATE = 1e-7  # relative error of a risk
 _TIMES = 24
+_NEEDED = 0.6  # steps over the square root of the largest eigenvalue times the time (the table of section 2)
+_PER_PRODUCT = 1.2e-9  # CPU seconds for the product of two rows, per coordinate
 _FAINT = 1e-12  # of a sum at the start: what is less is not told
 _LOST = 1e-12  # of the largest: directions that are shorter are none
 
@@ -70,6 +74,13 @@ def reduced(
     Omega = np.concatenate([np.einsum("ij,kj->jik", vectors, vectors), np.zeros((len(shares), n, n))])
     rho = np.concatenate([np.zeros(len(nodes)), shares])
     return np.concatenate([nodes, noise_nodes]).clip(0.0), rho, Omega, error
+
+
+def reduction_cost(largest: float, vectors: int, dimension: int, until: float) -> tuple[float, float]:
+    """Roughly the CPU seconds and bytes that `reduced` takes; how many steps it needs is a guess from typical spectra."""
+    last = next((steps for steps in STEPS if steps >= _NEEDED * sqrt(largest * until)), STEPS[-1])
+    rows = [vectors * steps for steps in STEPS if steps <= last]
+    return _PER_PRODUCT * dimension * sum(count**2 for count in rows), 8.0 * 2.5 * rows[-1] * dimension
 
 
 def _decay_error(values: Vector, weights: Vector, nodes: Vector, shares: Vector, until: float) -> float:

@@ -15,7 +15,7 @@ from dimfree.onepass.model import second_layer
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.quadrature import MOST_LEVELS
 from dimfree.onepass.sections import GaussianStart, OverlapStart, SphereStart, WeightsStart
-from dimfree.onepass.structured_start import drawn_blocks, drawn_weights, measured_blocks, reduced_blocks
+from dimfree.onepass.structured_start import drawn_blocks, drawn_weights, measured_blocks, reduced_blocks, summed_blocks
 from dimfree.onepass.weights_file import loaded_weights
 from dimfree.programs.compiled import brief_program, program
 
@@ -62,7 +62,8 @@ class Start(eqx.Module):
 def shared_start(problem: OnePassProblem, key: Key[Array, ""], needs: frozenset[str]) -> Start:
     """A start for all descriptions; as vectors while these are small, whoever runs, and always when somebody needs them."""
     size = problem.dimension * (problem.network.width + problem.data.units)
-    return draw_start(problem, key, vectors="vectors" in needs or size <= _AS_VECTORS)
+    vectors = "vectors" in needs or size <= _AS_VECTORS
+    return draw_start(problem, key, vectors=vectors, nodes="pairs" in needs)
 
 
 def why_no_start(problem: OnePassProblem, needs: frozenset[str]) -> str | None:
@@ -76,8 +77,11 @@ def why_no_start(problem: OnePassProblem, needs: frozenset[str]) -> str | None:
     )
 
 
-def draw_start(problem: OnePassProblem, key: Key[Array, ""], *, vectors: bool) -> Start:
-    """A start of the problem. With `vectors` the overlaps are those measured on the weights that were drawn."""
+def draw_start(problem: OnePassProblem, key: Key[Array, ""], *, vectors: bool, nodes: bool = True) -> Start:
+    """A start of the problem. With `vectors` the overlaps are those measured on the weights that were drawn.
+
+    Very many eigenvalues are reduced to `nodes`, from which equations start, only if these are asked for: it takes long.
+    """
     bias = jax.device_put(np.full(problem.network.width, problem.network.bias_start))
     scale = jax.device_put(problem.start.scale) if isinstance(problem.start, GaussianStart) else None
     alike = problem.network.alike
@@ -85,7 +89,7 @@ def draw_start(problem: OnePassProblem, key: Key[Array, ""], *, vectors: bool) -
         at_rest = problem.replace(**{"training.momentum": 0.0})
         return _as_one_block(problem, draw_start(at_rest, key, vectors=vectors))
     if problem.structured:
-        return Start(*_structured(problem, key, vectors), bias, scale, alike)
+        return Start(*_structured(problem, key, vectors, nodes), bias, scale, alike)
     if not problem.data.units:  # no overlaps with a teacher
         measured, weights = _measured(problem, _weights(problem, key))
         return Start(measured, weights, bias, scale, alike)
@@ -110,7 +114,7 @@ def _as_one_block(problem: OnePassProblem, start: Start) -> Start:
 
 
 def _structured(
-    problem: OnePassProblem, key: Key[Array, ""], vectors: bool
+    problem: OnePassProblem, key: Key[Array, ""], vectors: bool, nodes: bool
 ) -> tuple[Blocks, Float[Array, "n d"] | None]:
     """Level by level; as vectors, too, if someone needs them or all levels are small."""
     a, found = second_layer(problem), problem.spectrum
@@ -124,8 +128,9 @@ def _structured(
             weights = jnp.asarray(found.into_eigenbasis(np.asarray(loaded_weights(problem, start))))
         case OverlapStart():
             raise ProblemError("start.kind = 'overlaps' says nothing of the eigenvalues of a covariance.")
-    many = len(found.values) > MOST_LEVELS
-    return (reduced_blocks if many else measured_blocks)(problem, weights, a), weights
+    if len(found.values) <= MOST_LEVELS:
+        return measured_blocks(problem, weights, a), weights
+    return (reduced_blocks if nodes else summed_blocks)(problem, weights, a), weights
 
 
 def typical_overlaps(problem: OnePassProblem) -> Overlaps | None:

@@ -151,3 +151,11 @@ def reduced_blocks(problem: OnePassProblem, weights: Float[Array, "n d"], a: Flo
     density = np.full(found.dimension, 1 / found.dimension)
     s, rho, Omega, error = reduced(found.coordinates, density, V, problem.run.until)
     return Blocks(*jax.device_put((Omega, a, s, rho, error)))
+
+
+def summed_blocks(problem: OnePassProblem, weights: Float[Array, "n d"], a: Float[Array, " p"]) -> Blocks:
+    """Overlaps of very many eigenvalues in two sums, as preactivations see them and the rest; no equation starts from these."""
+    d, s = problem.dimension, jnp.asarray(problem.spectrum.coordinates)
+    seen = (weights * s) @ weights.T / d
+    Omega = jnp.stack([seen, weights @ weights.T / d - seen])
+    return Blocks(Omega, a, *jax.device_put((np.array([1.0, 0.0]), np.zeros(2), 0.0)))

@@ -36,7 +36,7 @@ from dimfree.onepass.limits.mean_step import mean_growth
 from dimfree.onepass.limits.momentum import A_RATE, MomentumEquations
 from dimfree.onepass.model import DirectionsModel, StructuredModel
 from dimfree.onepass.observe import teacher_observables
-from dimfree.onepass.quadrature import MOST_LEVELS
+from dimfree.onepass.quadrature import MOST_LEVELS, reduction_cost
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 from dimfree.programs.compiled import quick_program
@@ -63,7 +63,11 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
             per_call += 4e-9 * blocks * n**3
             fastest = float(np.asarray(m.s).max()) + (float(m.theta) if m.momentum and float(m.theta) < A_RATE else 0.0)
             evaluations += 3 * problem.run.until * fastest
-        return Cost(compiling(m) + evaluations * per_call, evaluations, 8.0 * 20 * n * n * (1 + blocks))
+        nodes = (0.0, 0.0)
+        if isinstance(m, StructuredModel) and m.s.size > MOST_LEVELS:  # which are found before the first evaluation
+            nodes = reduction_cost(float(np.asarray(m.s).max()), n, problem.dimension, problem.run.until)
+        seconds, memory = compiling(m) + evaluations * per_call, 8.0 * 20 * n * n * (1 + blocks)
+        return Cost(seconds + nodes[0], evaluations, memory + nodes[1])
 
     def accuracy(self, problem: Problem, model: DirectionsModel) -> float:
         """The fluctuations of SGD."""

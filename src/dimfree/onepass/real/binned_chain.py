@@ -30,7 +30,7 @@ class BinnedChain(Description[StructuredModel, Start]):
     summary: ClassVar[str] = "the chain for very many eigenvalues: exact in law for bins of them, whose error is told"
     cites: ClassVar[tuple[str, ...]] = ("saad1995", "yoshida2019")
     models: ClassVar[type[StructuredModel]] = StructuredModel
-    needs: ClassVar[frozenset[str]] = frozenset({"vectors"})
+    needs: ClassVar[frozenset[str]] = frozenset({"vectors", "pairs"})  # of which the ode starts
     real: ClassVar[bool] = True
     stochastic: ClassVar[bool] = True
     scatters: ClassVar[bool] = True
