@@ -185,6 +185,14 @@ def test_times_have_the_scale_of_their_grid():
     assert df.plot_sweep(later).axes[0].get_xscale() == "log"
 
 
+def test_an_account_without_numbers_has_no_panel(tmp_path):
+    data = made_up({"network.width": [1]}).isel(time=[0, 1, 100])
+    figure = df.plot_sweep(data, tmp_path / "curves.png")
+    assert [axes.get_title() for axes in figure.axes] == ["one"]
+    with pytest.raises(df.ProblemError, match="no point of the sweep"):
+        df.plot_sweep(data.isel(description=[1]))
+
+
 @pytest.mark.parametrize("values", [["a", "b"], [0.0, 1.0], [-1.0, 1.0]])
 def test_slopes_need_positive_numbers(values):
     data = made_up({"network.width": [1, 2]}).assign_coords({"network.width": values})

@@ -87,7 +87,7 @@ def _draw_curves(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x:
     along = clock(values)
     if along is None:
         raise ProblemError(f"{told['observable']!r} has no time to draw curves along; draw a map or slopes.")
-    titles = [str(title) for title in values["description"].values]
+    titles = _with_numbers(data, values, told["observable"])
     figure.set_size_inches(1.4 + 4.0 * len(titles), 4.0)
     panels = np.atleast_1d(figure.subplots(1, len(titles), sharey=True))
     ticks, at, named = values[along].values, data[x].values, _is_named(data[x])
