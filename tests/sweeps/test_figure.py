@@ -111,6 +111,14 @@ def test_curves_are_a_family_and_slopes_have_error_bars():
         ({"kind": "map"}, "a map needs two axes"),
         ({"x": "net.width"}, "the sweep has no axis 'net.width'; did you mean 'network.width'?"),
         ({"colour": "red"}, "[figure] has no key 'colour'"),
+        ({"kind": [1]}, "[figure] got kind = [1]; give a word"),
+        ({"x": 1}, "[figure] got x = 1; give a word"),
+        ({"title": {"a": 1}}, "[figure] got title = {'a': 1}; give a word"),
+        ({"title": "$x_{$"}, "whose formula between dollars cannot be set"),
+        ({"lines": "M"}, "[figure] lines are no lines"),
+        ({"lines": [{"x": [1, 2], "y": [3]}]}, "[figure] lines are no lines"),
+        ({"observable": "network.width"}, "the sweep has no observable 'network.width'"),
+        ({"y": "network.width"}, "has 'network.width' for x and for y"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_sentence(how, said):

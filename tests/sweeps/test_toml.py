@@ -51,6 +51,7 @@ def test_the_problem_may_be_a_file_beside_it(tmp_path):
         ("over = 1", "over = 1 is not a table"),
         ("x = ", "is not valid TOML"),
         ("problem = 1", "neither a table nor the name of a problem file"),
+        ("[over]\ndimension = [40]\n[figure]\nkind = 1", "[figure] got kind = 1; give a word in quotes"),
         ("descriptions = 2\n[over]\ndimension = [40]", "is not a list of names"),
         ('descriptions = "ode"\n[over]\ndimension = [40]', "is not a list of names"),
         ('[over]\ndimension = [40]\n[problem.network]\nactivation = "os:getcwd"', "names code"),

@@ -12,7 +12,8 @@ from dimfree.drawing import drawing
 from dimfree.errors import ProblemError, suggest
 from dimfree.results.landmarks import clock
 from dimfree.results.slopes import Fit, fit, slope
-from dimfree.sweeps.measures import grid, mean_and_error, measured, observable, settings
+from dimfree.sweeps.figure_table import settings
+from dimfree.sweeps.measures import grid, mean_and_error, measured, observable
 from dimfree.sweeps.scales import Vector, axis_name, edges, is_log_grid, is_wide, label_axis, places, text
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ def plot_sweep(data: xr.Dataset, path: str | Path | None = None, **figure: Any) 
     for name in (told["x"], told["y"]):
         if name is not None and name not in axes:
             raise ProblemError(f"the sweep has no axis {name!r}; {suggest(name, axes)}")
-    x = told["x"] or next(name for name in axes if name != told["y"])
+    x = told["x"] or next((name for name in axes if name != told["y"]), axes[0])
+    if x == told["y"]:
+        raise ProblemError(f"the figure has {x!r} for x and for y; give it another axis, or leave y out.")
     y = told["y"] or next((name for name in axes if name != x), None)
     y = None if kind == "curves" else y
     data = data.sortby([name for name in (x, y) if name is not None and data[name].dtype.kind in "fi"])

@@ -1,6 +1,5 @@
 """What is drawn of a sweep: one number for every point and replica."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from dimfree.results.landmarks import CLOCKS, clock, crossing_times, plateau
 
 def observable(data: xr.Dataset, name: str) -> xr.DataArray:
     """An observable over (description, *axes, clock, replica); where accounts have no time or no replica, one of each."""
-    if name not in data:
+    if name not in data.data_vars:
         known = [str(one) for one in data.data_vars if one != "failure"]
         raise ProblemError(f"the sweep has no observable {name!r}; {suggest(name, known)}")
     found = data[name]
@@ -66,20 +65,3 @@ def _account(values: xr.DataArray, title: str) -> xr.DataArray:
     if title not in titles:
         raise ProblemError(f"the sweep has no account {title!r}; {suggest(title, titles)}")
     return values.sel(description=title)
-
-
-def settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """How a sweep is drawn, with what is left out."""
-    known: dict[str, Any] = {
-        "kind": None,
-        "observable": "risk",
-        "measure": None,
-        "x": None,
-        "y": None,
-        "lines": [],
-        "title": "",
-    }
-    for key in given:
-        if key not in known:
-            raise ProblemError(f"[figure] has no key {key!r}; {suggest(key, known)}")
-    return known | dict(given)

@@ -11,6 +11,7 @@ from dimfree.errors import ProblemError, suggest
 from dimfree.files import read_text
 from dimfree.problem import Problem, load
 from dimfree.problem.code import with_code
+from dimfree.sweeps.figure_table import settings
 from dimfree.sweeps.points import Sweep
 from dimfree.sweeps.run import define
 from dimfree.sweeps.slurm import check_slurm
@@ -50,6 +51,7 @@ def read_sweep(file: str | Path, changes: Mapping[str, Any] | None = None, *, al
     admitted = partial(with_code, allowed=allow_code, folders=[folder])
     problem = admitted(problem.replace(**run, **(changes or {})))
     check_slurm(given.get("slurm", {}), allow_code)
+    settings(given.get("figure", {}))
     descriptions = given.get("descriptions", [])
     if not isinstance(descriptions, list) or not all(isinstance(one, str) for one in descriptions):
         raise ProblemError(f"descriptions = {descriptions!r} is not a list of names, as in ['one', 'another'].")
