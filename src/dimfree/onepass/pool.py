@@ -24,6 +24,7 @@ from dimfree.problem import Problem
 _STRAY = 3.0  # norm variance over that of a Gaussian from which it is told
 _NEAR = 0.8  # of a limit of stability: above, the noise of the steps is several times what it is far below
 _APART = 0.05  # relative difference of two risks of one network that is told
+_DOMINATED = 0.5  # of the variance, in one direction, from where on it is told
 _OFTEN = 1.5  # times that a row is drawn on average, from where on it is told
 _STABLE = "with this width and second layer a linear network is stable up to learning_rate"
 _AFFORDABLE = 3e8  # multiplications of one look at all rows, up to which their limit of stability is computed
@@ -138,6 +139,7 @@ def said_of_inputs(problem: OnePassProblem) -> Iterator[str]:
         f"{found.largest:.3g}, effective rank {found.effective_rank:.3g}; largest eigenvalue times step is "
         f"{problem.time_step * found.largest:.2g}{stable}."
     )
+    yield from _dominated(problem)
     if found.pool is None:
         return
     rows = found.pool.rows
@@ -149,6 +151,22 @@ def said_of_inputs(problem: OnePassProblem) -> Iterator[str]:
     if found.pool.dropped:
         columns = "constant column; it is" if found.pool.dropped == 1 else "constant columns; they are"
         yield f"{found.pool.name} has {found.pool.dropped} {columns} dropped (dimension {found.dimension})."
+
+
+def _dominated(problem: OnePassProblem) -> Iterator[str]:
+    """One direction that has most of the variance: what that does to the others, and how to change it."""
+    found, d = problem.spectrum, problem.dimension
+    trace = found.mean * d
+    if d == 1 or found.largest <= _DOMINATED * trace:
+        return
+    others = (trace - found.largest) / (d - 1)
+    slower = f", and the others learn {found.largest / others:.2g} times more slowly on average" if others > 0 else ""
+    given = getattr(problem.data, "covariance", None)
+    common = isinstance(given, Features) and given.scale == "common"
+    advice = 'Try data.covariance.scale = "each"' if common else "Rescale the inputs, or leave this direction out"
+    yield (
+        f"One direction has {100 * found.largest / trace:.0f} % of the variance: it limits the learning rate{slower}. {advice}."
+    )
 
 
 def critical_rates(problem: OnePassProblem) -> tuple[float | None, float]:

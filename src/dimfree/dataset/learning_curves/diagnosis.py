@@ -11,6 +11,7 @@ _WELL_KNOWN = (
     10  # samples per feature from which on the pool's covariance is that of fresh samples within a few per cent
 )
 _SIGMAS = 3.0  # standard errors by which R² must exceed what a Gaussian teacher can have
+_DOMINATED = 0.5  # share of the variance in one direction from which on the others hardly count
 _UNEQUAL = 0.6  # share of the larger class from which on theory, which knows equal classes alone, is distrusted
 
 
@@ -51,7 +52,7 @@ def misfits(model: EndModel) -> tuple[str, ...]:
             "Gaussian has, so that the errors are those of the nearest such teacher, and a rough guide; the square loss needs "
             "no teacher."
         )
-    said += [*_unequal(model), *_few_samples(model)]
+    said += [*_unequal(model), *_dominated(model), *_few_samples(model)]
     return tuple(said)
 
 
@@ -64,6 +65,20 @@ def _unequal(model: EndModel) -> list[str]:
     return [
         f"the larger class has {100 * larger:.0f} % of the labels: theory takes classes for equally frequent ones, and the fits "
         "have no intercept; draw as many rows of each class."
+    ]
+
+
+def _dominated(model: EndModel) -> list[str]:
+    assert isinstance(model.source, Pool)
+    omega = np.asarray(model.source.moments.omega)
+    share = float(omega.max() / omega.sum())
+    if len(omega) == 1 or share < _DOMINATED:
+        return []
+    column = int(np.argmax(np.var(np.asarray(model.source.v), axis=0)))
+    return [
+        f"one direction has {100 * share:.0f} % of the variance of the {len(omega)} features (column {column + 1} varies most): "
+        "a ridge that suits it leaves nothing of the others, and samples per feature say little; divide each column by its "
+        "standard deviation first, or drop that column."
     ]
 
 

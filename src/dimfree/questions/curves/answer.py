@@ -20,6 +20,7 @@ from dimfree.dataset.features import Table
 from dimfree.dataset.learning_curves.diagnosis import misfits, remarks
 from dimfree.dataset.learning_curves.model import EndModel
 from dimfree.dataset.learning_curves.optimal_ridge import Best, optimal_ridge
+from dimfree.dataset.learning_curves.source import Pool
 from dimfree.dataset.learning_curves.table import width_of
 from dimfree.dataset.problem import DataSetProblem
 from dimfree.dataset.real.fitted import Fitted, fit_once
@@ -28,6 +29,7 @@ from dimfree.machine import duration
 from dimfree.problem import Problem
 from dimfree.questions.answer import Answer
 from dimfree.questions.curves.lines import Line, learned, lines
+from dimfree.questions.curves.own_table import LEARNERS, Learner, advice
 from dimfree.questions.curves.question import QUESTION
 from dimfree.setting import model_of
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 Numbers = Float[np.ndarray, " n"]
 _MOST = 1000  # numbers of samples: the theory is solved at all of them at once
 SEEN = ("risk", "train_loss")
+_LARGEST = 8.0  # samples per dimension, where nothing says how many there are
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,42 +72,42 @@ class Curve(Answer[DataSetProblem]):
         return (mean - self.theory[name]) / error
 
     def said(self) -> Iterator[TextTable | str]:
-        """A row per number of samples; then what to know."""
+        """For a table its best ridge; a row per number of samples; then what to know."""
         p = self.problem
+        if self.is_real:
+            yield advice(p, self._rows(-1), self.best, float(self.theory["risk"][-1]))
         table = TextTable(title=f"Learning curve: {p.data.kind}, {p.training.loss} loss, dimension {p.dimension}")
-        for heading in (
-            "samples",
-            "theory",
-            "fitted",
-            "s.e.",
-            "off by",
-            "z",
-            "train loss",
-            "fitted",
-            "ridge*",
-            "error*",
-        ):
+        learner = LEARNERS.get(p.training.loss) if self.is_real else None
+        best = ("ridge*" if learner is None else f"{learner.argument}*", "error*")
+        counted = ("rows", "samples") if self.is_real else ("samples",)
+        apart = ("off by",) if self.is_real else ("off by", "z")  # the error of a table's theory is none of chance
+        for heading in (*counted, *best, "theory", "fitted", *apart, "train", "fitted"):
             table.add_column(heading, justify="right")
-        for number, alpha in enumerate(self.samples):
-            table.add_row(f"{alpha:.3g}", *self._row(number))
+        for number in range(len(self.samples)):
+            table.add_row(*self._row(number, learner))
         yield table
-        yield "Samples are per dimension; ridge* is the best ridge in theory, error* what it reaches, s.e. that of the fits."
+        yield (
+            f"Samples are per dimension; {best[0]} is the best ridge in theory, error* what it reaches; theory, fitted and train "
+            f"(the loss on the data set) are for ridge {p.training.weight_decay:g}."
+        )
         yield from self.remarks
 
-    def _row(self, number: int) -> tuple[str, ...]:
-        shown = dict.fromkeys(SEEN, ("", "", "", ""))
+    def _rows(self, number: int) -> int:
+        return round(self.samples[number] * self.problem.dimension)
+
+    def _row(self, number: int, learner: Learner | None) -> tuple[str, ...]:
+        counted = (*([str(self._rows(number))] if self.is_real else []), f"{self.samples[number]:.3g}")
+        ridge = float(self.best.lambda_[number])
+        best = ridge if learner is None else learner.number(self.problem, ridge)
+        shown: dict[str, tuple[str, ...]] = dict.fromkeys(SEEN, ("", "") if self.is_real else ("", "", ""))
         for name in self.measured:
             mean, error = (one[number] for one in self.error_bars(name))
             theory = self.theory[name][number]
-            shown[name] = (
-                f"{mean:.4f}",
-                f"{error:.4f}",
-                f"{100 * (mean / theory - 1):+.1f} %",
-                f"{(mean - theory) / error:+.1f}",
-            )
+            z = () if self.is_real else (f"{(mean - theory) / error:+.1f}",)
+            shown[name] = (_with_error(mean, error), f"{100 * (mean / theory - 1):+.1f} %", *z)
         theory = {name: f"{values[number]:.4f}" for name, values in self.theory.items()}
-        best = (f"{self.best.lambda_[number]:.3g}", f"{self.best.risk[number]:.4f}")
-        return (theory["risk"], *shown["risk"], theory["train_loss"], shown["train_loss"][0], *best)
+        errors = (f"{best:.3g}", f"{self.best.risk[number]:.4f}", theory["risk"], *shown["risk"])
+        return (*counted, *errors, theory["train_loss"], shown["train_loss"][0].split("(")[0])
 
     def values(self) -> dict[str, object]:
         """Numbers at the asked samples, and every line."""
@@ -112,6 +115,7 @@ class Curve(Answer[DataSetProblem]):
             "samples": self.samples.tolist(),
             "theory": {name: _plain(values) for name, values in self.theory.items()},
             "best_ridge": _plain(self.best.lambda_),
+            "best_risk": _plain(self.best.risk),
             "lines": {
                 name: {"label": one.label, "samples": one.samples.tolist(), "values": _plain(one.values)}
                 for name, one in self.lines.items()
@@ -147,7 +151,7 @@ def curve(
     *,
     samples: Sequence[float] | None = None,
     smallest: float = 0.5,
-    largest: float = 8.0,
+    largest: float | None = None,
     points: int = 8,
     seeds: int = 8,
     features: str | None = None,
@@ -160,20 +164,27 @@ def curve(
     """The learning curve of a problem's loss and weight decay, over samples per dimension.
 
     Arguments: `problem` (a teacher, covariates, random features or a table, or the path of a TOML file), whose own number of
-    samples is not used; `samples` per dimension, or `points` of them from `smallest` to `largest`; `seeds`, data sets for each;
+    samples is not used; `samples` per dimension, or `points` of them from `smallest` to `largest` (8; for a table all of
+    its rows, or as many as the budget has time for); `seeds`, data sets for each;
     `features` and `labels`, files of a table of yours (or features="digits"), and `width` random ReLU features of its columns;
     `seed` instead of the problem's; `budget`, the seconds that all fits may take.
 
         print(df.curve(samples=[1, 2, 4], seeds=4).summary())
     """
     chosen = _tabled(QUESTION.settled(problem, seed), features, labels, width)
-    asked = _asked(samples, smallest, largest, points)
+    if samples is not None or largest is not None:
+        _asked(samples, smallest, largest or _LARGEST, points)
     model = model_of(chosen)
     assert isinstance(model, EndModel)
     if model.task is None:
         raise RefusalError("where training on the sphere ends is not known; set training.spherical = false.")
     why_no_fits = Fitted().refuses(chosen, model)
-    _within(budget, chosen, model, asked, 0 if why_no_fits else seeds)
+    fitted = 0 if why_no_fits else seeds
+    asked = _asked(samples, smallest, largest or _most(model, smallest), points)
+    if samples is None and largest is None and isinstance(model.source, Pool):
+        while asked[-1] > max(_LARGEST, smallest) and _price(chosen, model, asked, fitted) > budget:
+            asked = _asked(None, smallest, max(asked[-1] / 2, _LARGEST), points)
+    _within(budget, chosen, model, asked, fitted)
     watch("theory", 0.0)
     theory = learned(model.task, asked)
     best = optimal_ridge(model.task, asked)
@@ -182,6 +193,12 @@ def curve(
     said = (*remarks(model), *misfits(model), *([f"No fits: {why_no_fits}"] if why_no_fits and seeds else []))
     watch("done", 1.0)
     return Curve(chosen, asked, known, {name: theory[name] for name in SEEN}, best, measured, said)
+
+
+def _most(model: EndModel, smallest: float) -> float:
+    """Samples per dimension up to which a curve goes by itself: all rows of a table."""
+    rows = len(model.source.y) / model.dimension if isinstance(model.source, Pool) else _LARGEST
+    return max(rows, smallest)
 
 
 def _asked(samples: Sequence[float] | None, smallest: float, largest: float, points: int) -> Numbers:
@@ -208,11 +225,14 @@ def _tabled(problem: DataSetProblem, features: str | None, labels: str | None, w
     return DataSetProblem(dimension=dimension, data=data, training=problem.training, run=problem.run)
 
 
+def _price(problem: DataSetProblem, model: EndModel, samples: Numbers, seeds: int) -> float:
+    """Seconds of all fits."""
+    each = problem.replace(**{"run.replicas": max(seeds, 1)})
+    return sum(Fitted().cost(each, _at(model, alpha)).seconds for alpha in samples) if seeds else 0.0
+
+
 def _within(budget: float, problem: DataSetProblem, model: EndModel, samples: Numbers, seeds: int) -> None:
-    if not seeds:
-        return
-    each = problem.replace(**{"run.replicas": seeds})
-    price = sum(Fitted().cost(each, _at(model, alpha)).seconds for alpha in samples)
+    price = _price(problem, model, samples, seeds)
     if price > budget:
         raise RefusalError(
             f"{seeds} fits at each of {len(samples)} numbers of samples would take about {duration(price)}, more than the "
@@ -236,6 +256,11 @@ def fits(
         for name in SEEN:
             found[name].append([fit[name] for fit in done])
     return {name: np.array(rows) for name, rows in found.items()}
+
+
+def _with_error(mean: float, error: float) -> str:
+    """0.0850(11): four digits behind the point, and the error in units of the last."""
+    return f"{mean:.4f}({max(1, round(1e4 * error))})" if np.isfinite(error) else f"{mean:.4f}"
 
 
 def _plain(values: Numbers) -> list[float | None]:

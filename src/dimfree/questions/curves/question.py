@@ -17,7 +17,7 @@ QUESTION: "Question[DataSetProblem]" = Question(
     kinds=("sign-teacher", "linear-teacher", "covariates", "random-features", "table"),
     options={
         "smallest": Option("Fewest samples per dimension.", float, 0.5),
-        "largest": Option("Most samples per dimension.", float, 8.0),
+        "largest": Option("Most samples per dimension; 8, or all rows of a table.", float),
         "points": Option("Numbers of samples at which learners are fitted.", int, 8, 1),
         "seeds": Option("Data sets per number of samples; 0 for theory alone.", int, 8, 0),
         "features": Option("A table: a .npy or .csv file of samples x features, or 'digits'.", str),
