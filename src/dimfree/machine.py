@@ -2,7 +2,6 @@
 
 import os
 import platform
-import resource
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import version
@@ -36,11 +35,13 @@ def cores() -> int:
 
 def machine_memory() -> float:
     """Bytes of memory that this process may use: those of the machine, or what a container, SLURM or the shell allow it."""
-    return min(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")), *_limits())
+    return min(_limits())
 
 
 def _limits() -> Iterator[float]:
-    """All limits that are set."""
+    """The memory of the machine, and all limits that are set; infinity where the system does not say."""
+    if hasattr(os, "sysconf"):
+        yield float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     yield from _control_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
     megabytes = {name: os.environ.get(f"SLURM_{name}", "") for name in ("MEM_PER_NODE", "MEM_PER_CPU", "CPUS_ON_NODE")}
     sizes = {name: float(text) for name, text in megabytes.items() if text.isdecimal() and int(text)}
@@ -48,9 +49,12 @@ def _limits() -> Iterator[float]:
         yield 1e6 * sizes["MEM_PER_NODE"]
     elif "MEM_PER_CPU" in sizes:
         yield 1e6 * sizes["MEM_PER_CPU"] * sizes.get("CPUS_ON_NODE", 1.0)
-    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if allowed != resource.RLIM_INFINITY:
-        yield float(allowed)
+    with suppress(ImportError):  # Windows has no such module
+        import resource
+
+        allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if allowed != resource.RLIM_INFINITY:
+            yield float(allowed)
     yield inf
 
 

@@ -143,6 +143,14 @@ def test_a_kept_program_gives_structures_with_what_is_no_array(folder):
     assert len(list(folder.glob("*.program"))) == 1
 
 
+def test_programs_are_kept_where_the_system_does_not_say_which_cores_are_free(folder, monkeypatch):
+    """As on a Mac."""
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    kept._surroundings.cache_clear()
+    np.testing.assert_array_equal(compiled.program(scaled)(X, 2.0), 2 * np.asarray(X))
+    assert len(list(folder.glob("*.program"))) == 1
+
+
 def test_the_oldest_go_when_there_are_too_many(folder, monkeypatch):
     monkeypatch.setattr(kept, "_LARGEST", 2500.0)
     for age, name in enumerate(("new", "middle", "old")):

@@ -5,19 +5,15 @@ Whoever decided about jax's own cache is left alone.
 
 import gc
 import os
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import update_wrapper, wraps
 from math import prod
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from typing import Generic, ParamSpec, TypeVar, cast
 
 import equinox as eqx
-import equinox.internal
 import jax
-import numpy as np
 from jax.experimental.compilation_cache import compilation_cache
 from jax.extend.core import ClosedJaxpr, Jaxpr
 from jax.typing import ArrayLike
@@ -25,6 +21,7 @@ from jax.typing import ArrayLike
 from dimfree.programs.folder import WORTH_KEEPING, NoFolderError, checked_folder, programs_folder
 from dimfree.programs.forms import MOST, Forms
 from dimfree.programs.kept import ARRAY, Kept, Numbers, load, load_numbers, name_of, save, save_numbers
+from dimfree.programs.tracing import for_programs
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -109,7 +106,7 @@ class Program(Generic[P, T]):
             return jax.tree.leaves(eqx.filter(results[0], eqx.is_array))
 
         with _nothing_collected():
-            with _errors_are_nan(), _one_step_back(), _forward_only():
+            with for_programs():
                 traced = jax.jit(flat).trace(*given)
             options = _QUICKER if _largest_array(traced.jaxpr.jaxpr) <= self._largest else _QUICK
             compiled = _compiled(traced.lower(), options)
@@ -202,58 +199,3 @@ def _nothing_collected() -> Iterator[None]:
     finally:
         if usual:
             gc.enable()
-
-
-@contextmanager
-def _errors_are_nan() -> Iterator[None]:
-    """Trace without the callbacks by which equinox raises errors from within a program, which cannot be kept on disk then.
-
-    dimfree checks its results itself. There is no public way to say so for one program: the environment variable
-    EQX_ON_ERROR, which wins where it is set, is read once and for all programs of the process.
-    """
-    if "EQX_ON_ERROR" in os.environ:
-        yield
-        return
-    errors = sys.modules["equinox._errors"]
-    usual = errors.branched_error_if
-
-    @wraps(usual)
-    def quiet(*args: object, on_error: str = "default", **more: object) -> object:
-        return usual(*args, on_error="nan" if on_error == "default" else on_error, **more)
-
-    with _replaced(errors, quiet):
-        yield
-
-
-def prevbefore(x: jax.Array) -> jax.Array:
-    """The number before a positive number: rounding makes this product just that."""
-    return x * (1 - np.finfo(x.dtype).epsneg)
-
-
-def _one_step_back() -> AbstractContextManager[None]:
-    """Do in one operation what diffrax asks for a hundred times, to tell times that are a hundred numbers early from later ones.
-
-    Equinox heeds the sign of times, which are never negative here: in seventeen operations, half of the program of an ODE.
-    """
-    return _replaced(eqx.internal, prevbefore)
-
-
-def checkpointed_while_loop(*args: Any, checkpoints: int | None, **more: Any) -> Any:
-    """The loop without what a gradient would need of it."""
-    return eqx.internal.while_loop(*args, kind="lax", **more)
-
-
-def _forward_only() -> AbstractContextManager[None]:
-    """Loops that keep nothing on their way: whoever takes gradients traces through a program instead of running it."""
-    return _replaced(sys.modules["equinox.internal._loop.loop"], checkpointed_while_loop)
-
-
-@contextmanager
-def _replaced(module: ModuleType, function: Callable[..., object]) -> Iterator[None]:
-    """Another function in the place of the one of its name."""
-    usual = getattr(module, function.__name__)
-    setattr(module, function.__name__, function)
-    try:
-        yield
-    finally:
-        setattr(module, function.__name__, usual)

@@ -1,6 +1,6 @@
 """The programs that a process holds: those that were used last, because every one of them takes memory and memory maps.
 
-A system allows a process so many memory maps (65,530 on Linux); a program takes fifty, and one that needs more is aborted.
+A system allows a process so many memory maps (65,530 on Linux) and aborts one that needs more; a program takes some fifty.
 """
 
 from collections import OrderedDict
@@ -10,11 +10,14 @@ from typing import Generic, TypeVar
 
 F = TypeVar("F")
 
-MOST = 128  # programs; a comparison of all descriptions takes some thirty
+MOST = 128  # programs; a comparison of the embedded problem takes 19
 
 
 class Forms(Generic[F]):
-    """Compiled forms by what they depend on. A form that is dropped is freed when no thread runs it any more."""
+    """Compiled forms by what they depend on. A form that is dropped is freed when no thread runs it any more.
+
+    One thread makes a form at a time: making one changes settings of the process and sets them back.
+    """
 
     def __init__(self, most: int) -> None:
         self._most, self._held = most, OrderedDict[Hashable, F]()

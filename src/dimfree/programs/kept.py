@@ -28,6 +28,7 @@ from jax.experimental import serialize_executable
 from jax.typing import ArrayLike
 from jaxlib import lapack
 
+from dimfree.machine import cores
 from dimfree.programs.folder import NUMBERS, PROGRAM, read, write
 
 _LIBRARIES = ("jax", "jaxlib", "equinox", "diffrax", "optimistix", "lineax", "numpy", "scipy")
@@ -181,7 +182,7 @@ def _surroundings() -> bytes:
     versions = [(name, version(name)) for name in _LIBRARIES]
     settings = {name: str(value) for name, value in jax.config.values.items() if "cache" not in name}
     environment = {name: text for name, text in os.environ.items() if name.startswith(("XLA_", "EQX_", "JAX_"))}
-    machine = (sys.version, platform.machine(), _processor(), len(os.sched_getaffinity(0)))
+    machine = (sys.version, platform.machine(), _processor(), cores())
     return repr((sorted(sources), versions, sorted(settings.items()), sorted(environment.items()), machine)).encode()
 
 
