@@ -13,7 +13,7 @@ from clock import Bar, cpu_seconds
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.limits.blocks import BlockEquations
-from dimfree.onepass.limits.linear import critical_rate
+from dimfree.onepass.linear_mean import critical_rate
 from dimfree.onepass.rule import OnePassModel
 from overlaps import per_step, problem
 

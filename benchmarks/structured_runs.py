@@ -13,7 +13,7 @@ import numpy as np
 import dimfree as df
 from clock import Bar, cpu_seconds
 from dimfree.onepass.limits.blocks import BlockEquations
-from dimfree.onepass.limits.linear import LinearRule, exact_risks
+from dimfree.onepass.linear_mean import LinearRule, exact_risks
 from dimfree.onepass.structured_start import measured_blocks
 from dimfree.reference.check import ADAPTERS, check, items
 from first_contact import IMPORTS, seconds

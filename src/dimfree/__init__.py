@@ -56,33 +56,28 @@ if TYPE_CHECKING:
         PairedStart,
         ScaledTwoLayer,
     )
+    from dimfree.onepass.binned_chain import BinnedChain
+    from dimfree.onepass.directions import StructuredModel, TeacherModel
+    from dimfree.onepass.inputs.covariance import Covariance
+    from dimfree.onepass.kinds.gaussians.model import TwoGaussiansModel
+    from dimfree.onepass.kinds.gaussians.section import TwoGaussians
+    from dimfree.onepass.kinds.hypercube.model import HypercubeModel
+    from dimfree.onepass.kinds.hypercube.section import Hypercube
+    from dimfree.onepass.kinds.manifold.section import HiddenManifold
+    from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher
     from dimfree.onepass.limits.band import band
     from dimfree.onepass.limits.diffusion import Diffusion
     from dimfree.onepass.limits.linear import LinearNetwork
     from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
     from dimfree.onepass.limits.pde import DistributionalDynamics, OwnStart
     from dimfree.onepass.limits.wide import Dimensionless, MeanField
-    from dimfree.onepass.model import HypercubeModel, StructuredModel, TeacherModel, TwoGaussiansModel, model
+    from dimfree.onepass.model import model
     from dimfree.onepass.problem import OnePassProblem
-    from dimfree.onepass.real.binned_chain import BinnedChain
     from dimfree.onepass.real.chain import OverlapChain
     from dimfree.onepass.real.rows import RowsSGD
     from dimfree.onepass.real.vectors import VectorSGD
     from dimfree.onepass.rule import OnePassModel
-    from dimfree.onepass.sections import (
-        Covariance,
-        GaussianStart,
-        HiddenManifold,
-        Hypercube,
-        MultiIndex,
-        OnePass,
-        OverlapStart,
-        SphereStart,
-        Teacher,
-        TwoGaussians,
-        TwoLayer,
-        WeightsStart,
-    )
+    from dimfree.onepass.sections import GaussianStart, OnePass, OverlapStart, SphereStart, TwoLayer, WeightsStart
     from dimfree.onepass.start import Start, draw_start
     from dimfree.problem import (
         ExponentialDecay,
@@ -188,6 +183,11 @@ _HOMES = {
         "PairedStart",
         "ScaledTwoLayer",
     ),
+    "dimfree.onepass.directions": (
+        "StructuredModel",
+        "TeacherModel",
+    ),
+    "dimfree.onepass.inputs.covariance": ("Covariance",),
     "dimfree.onepass.limits.band": ("band",),
     "dimfree.onepass.limits.diffusion": ("Diffusion",),
     "dimfree.onepass.limits.linear": ("LinearNetwork",),
@@ -203,30 +203,24 @@ _HOMES = {
         "Dimensionless",
         "MeanField",
     ),
-    "dimfree.onepass.model": (
-        "HypercubeModel",
-        "StructuredModel",
-        "TeacherModel",
-        "TwoGaussiansModel",
-        "model",
-    ),
+    "dimfree.onepass.kinds.gaussians.model": ("TwoGaussiansModel",),
+    "dimfree.onepass.kinds.gaussians.section": ("TwoGaussians",),
+    "dimfree.onepass.kinds.hypercube.model": ("HypercubeModel",),
+    "dimfree.onepass.kinds.hypercube.section": ("Hypercube",),
+    "dimfree.onepass.kinds.manifold.section": ("HiddenManifold",),
+    "dimfree.onepass.kinds.teacher.section": ("MultiIndex", "Teacher"),
+    "dimfree.onepass.model": ("model",),
     "dimfree.onepass.problem": ("OnePassProblem",),
-    "dimfree.onepass.real.binned_chain": ("BinnedChain",),
+    "dimfree.onepass.binned_chain": ("BinnedChain",),
     "dimfree.onepass.real.chain": ("OverlapChain",),
     "dimfree.onepass.real.rows": ("RowsSGD",),
     "dimfree.onepass.real.vectors": ("VectorSGD",),
     "dimfree.onepass.rule": ("OnePassModel",),
     "dimfree.onepass.sections": (
-        "Covariance",
         "GaussianStart",
-        "HiddenManifold",
-        "Hypercube",
-        "MultiIndex",
         "OnePass",
         "OverlapStart",
         "SphereStart",
-        "Teacher",
-        "TwoGaussians",
         "TwoLayer",
         "WeightsStart",
     ),

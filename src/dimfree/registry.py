@@ -5,7 +5,7 @@ A plug-in that cannot be loaded, or whose name is taken, is a warning that says 
 
 import importlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,21 @@ def settings() -> "tuple[Setting, ...]":
         else:
             found[one.name] = one
     return tuple(found.values())
+
+
+def plugged_in(group: str, taken: set[str], names: Callable[[Any], Collection[str]]) -> list[Any]:
+    """What other packages add under an entry point, but for those that cannot be loaded or whose names are taken."""
+    found = []
+    for point in entry_points(group=group):
+        one = _loaded(point)
+        if one is None:
+            continue
+        if clash := taken & {*names(one)}:
+            _warn(point, f"it is left out: {min(clash)!r} belongs to another kind already")
+            continue
+        taken = taken | {*names(one)}
+        found.append(one)
+    return found
 
 
 def setting_of(problem: "Problem") -> "Setting":

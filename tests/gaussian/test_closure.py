@@ -14,7 +14,8 @@ from dimfree.gaussian.closure import truncation, uses_series
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.particles import Particles
-from dimfree.onepass.model import TeacherModel, model
+from dimfree.onepass.directions import TeacherModel
+from dimfree.onepass.model import model
 
 dimensionless_terms = jax.jit(closure.dimensionless_terms, static_argnums=2)
 

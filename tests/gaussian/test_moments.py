@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from dimfree.gaussian import moments
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.model import TeacherModel, model
-from dimfree.onepass.sections import MultiIndex, Teacher, TwoLayer
+from dimfree.onepass.directions import TeacherModel
+from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher
+from dimfree.onepass.model import model
+from dimfree.onepass.sections import TwoLayer
 from dimfree.problem import Problem
 from stages import gating
 

@@ -15,8 +15,10 @@ from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.ladder import two_point
 from dimfree.gaussian.two_point.shifted import shifted_kernel as eager_kernel
 from dimfree.gaussian.two_point.shifted import shifted_moments
-from dimfree.onepass.model import TeacherModel, model
-from dimfree.onepass.sections import MultiIndex, Teacher, TwoLayer
+from dimfree.onepass.directions import TeacherModel
+from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher
+from dimfree.onepass.model import model
+from dimfree.onepass.sections import TwoLayer
 from dimfree.problem import Problem
 from stages import gating
 

@@ -11,8 +11,10 @@ import pytest
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.variance import ladder
 from dimfree.gaussian.variance.smooth import variance_smooth
-from dimfree.onepass.model import TeacherModel, model
-from dimfree.onepass.sections import MultiIndex, Teacher, TwoLayer
+from dimfree.onepass.directions import TeacherModel
+from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher
+from dimfree.onepass.model import model
+from dimfree.onepass.sections import TwoLayer
 from dimfree.problem import Problem
 
 variance, variance_error = jax.jit(ladder.variance), jax.jit(ladder.variance_error)

@@ -15,10 +15,11 @@ import numpy as np
 from dimfree.functions import activation
 from dimfree.gaussian.draws import normals
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.model import model, second_layer
+from dimfree.onepass.kinds.gaussians.section import TwoGaussians
+from dimfree.onepass.kinds.teacher.section import Teacher
+from dimfree.onepass.model import model
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.rule import block_steps
-from dimfree.onepass.sections import Teacher, TwoGaussians
+from dimfree.onepass.rule import block_steps, second_layer
 from dimfree.onepass.start import Start
 
 FRONT: dict[str, Callable[[int], float]] = {"mean": lambda n: 1 / n, "sqrt": lambda n: n**-0.5, "sum": lambda n: 1.0}
@@ -107,7 +108,7 @@ def observed(problem: OnePassProblem, W_star: jax.Array, now: Network) -> dict[s
     p, d = now.W.shape
     scalars = {"a": p * FRONT[problem.network.scaling](p) * now.a, "bias": now.b}
     if isinstance(problem.data, TwoGaussians):
-        parts = jnp.split(now.W**2 / d, [problem.signal], axis=1)
+        parts = jnp.split(now.W**2 / d, [problem.data.telling(problem.dimension)], axis=1)
         return scalars | {name: jnp.sqrt(jnp.sum(x, axis=1)) for name, x in zip(("r1", "r2"), parts, strict=True)}
     return scalars | {"Q": now.W @ now.W.T / d, "M": now.W @ W_star.T / d}
 
@@ -167,7 +168,7 @@ def on_its_own_samples(
             x = x.reshape(batch, d)
             if isinstance(problem.data, TwoGaussians):
                 hidden = jnp.sign(hidden)
-                telling = jnp.arange(d) < problem.signal
+                telling = jnp.arange(d) < problem.data.telling(problem.dimension)
                 x = x * jnp.where(telling, 1 + problem.data.contrast * hidden[:, None], 1.0)
             x = x / d**0.5
             shaped = Network(*(part.reshape(leaf.shape) for part, leaf in zip(noise, now, strict=True)))

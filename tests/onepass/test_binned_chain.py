@@ -9,9 +9,9 @@ from scipy.stats import ks_2samp
 
 import dimfree as df
 from dimfree.description import Ask
-from dimfree.onepass.bins import bin_sizes, binned
+from dimfree.onepass.binned_chain import _binning_error
 from dimfree.onepass.model import model
-from dimfree.onepass.real.binned_chain import _binning_error
+from dimfree.onepass.real.bins import bin_sizes, binned
 from dimfree.onepass.start import draw_start
 from dimfree.setting import why_not
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from naive_sgd import start_of
 
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.model import model
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Problem
 
 COUNTS = (0, 1, 7, 16, 17, 50, 128, 129, 300)  # in, at and across the ends of blocks

@@ -5,8 +5,9 @@ import pytest
 
 import dimfree as df
 from dimfree.errors import ProblemError, RefusalError
-from dimfree.onepass.limits.linear import critical_rate
-from dimfree.onepass.model import StructuredModel, TeacherModel, model, teacher_model
+from dimfree.onepass.directions import StructuredModel, TeacherModel
+from dimfree.onepass.linear_mean import critical_rate
+from dimfree.onepass.model import model, teacher_model
 from dimfree.onepass.pool import pool_critical_rate, said_of_inputs
 from dimfree.questions.question import questions
 from dimfree.setting import why_not

@@ -1,8 +1,8 @@
 """Inputs with nearly all of their variance in one direction: what it means is said, and what to change."""
 
 import dimfree as df
+from dimfree.onepass.inputs.covariance import Features
 from dimfree.onepass.pool import said_of_inputs
-from dimfree.onepass.sections import Features
 
 
 def told(**covariance):

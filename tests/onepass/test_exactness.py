@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import dimfree as df
+from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits import exactness
 from dimfree.onepass.limits.exactness import inexact_kernels, inexact_variance
 from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
 from dimfree.onepass.limits.wide import MeanField
-from dimfree.onepass.model import TeacherModel, teacher_model
+from dimfree.onepass.model import teacher_model
 from dimfree.onepass.real.chain import OverlapChain
 
 TIMES = np.array([0.0, 1.0, 2.0])

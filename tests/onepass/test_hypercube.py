@@ -10,13 +10,14 @@ import pytest
 import dimfree as df
 from dimfree.comparison.run import starts_of
 from dimfree.functions.fourier import FourierSum, all_signs, all_supports, fourier_coefficients
-from dimfree.onepass.fields.hypercube_forms import HypercubeForm
 from dimfree.onepass.fields.subspace import SubspaceNeurons
-from dimfree.onepass.hypercube import hypercube_look, pairs, split_weights
+from dimfree.onepass.kinds.hypercube.form import HypercubeForm
+from dimfree.onepass.kinds.hypercube.model import HypercubeModel, hypercube_look, pairs, split_weights
+from dimfree.onepass.kinds.hypercube.staircases import plateau, steps_of, vanishing_orders
 from dimfree.onepass.limits.pde import DistributionalDynamics, OwnStart, form_of
-from dimfree.onepass.limits.staircases import plateau, steps_of, vanishing_orders
-from dimfree.onepass.model import HypercubeModel, model, second_layer
+from dimfree.onepass.model import model
 from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.rule import second_layer
 from dimfree.onepass.start import draw_start
 from dimfree.setting import why_not
 

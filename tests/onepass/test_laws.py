@@ -11,11 +11,13 @@ import pytest
 from naive_sgd import on_its_own_samples, start_of
 
 from dimfree.onepass import observe
+from dimfree.onepass.kinds.gaussians.section import TwoGaussians
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.model import model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.sections import OnePass, Teacher, TwoGaussians, TwoLayer
+from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Problem
 from stages import gating
 

@@ -8,8 +8,8 @@ import pytest
 
 import dimfree as df
 from dimfree.description import Ask
-from dimfree.onepass.limits.linear import (
-    LinearNetwork,
+from dimfree.onepass.limits.linear import LinearNetwork
+from dimfree.onepass.linear_mean import (
     LinearRule,
     critical_rate,
     exact_risks,

@@ -9,11 +9,11 @@ from scipy.special import erf
 
 import dimfree as df
 from dimfree.comparison.run import own_key, starts_of
+from dimfree.onepass.kinds.manifold.model import ManifoldModel, manifold_risk
+from dimfree.onepass.kinds.manifold.notes import said_of_sight
+from dimfree.onepass.kinds.manifold.numbers import manifold_of
 from dimfree.onepass.limits.blocks import BlockEquations
-from dimfree.onepass.limits.caution import few_hidden_variables
-from dimfree.onepass.manifold import said_of_manifold
-from dimfree.onepass.manifold_risk import manifold_risk
-from dimfree.onepass.model import ManifoldModel, model, teacher_model
+from dimfree.onepass.model import model, teacher_model
 from dimfree.onepass.notes import remark
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.start import draw_start
@@ -34,11 +34,11 @@ def problem(features="sign", dimension=24, latent=12, **changes):
 
 def drawn(one, count, rng):
     """Inputs in the user's coordinates and fields of the teacher, in NumPy from F and the latent teachers alone."""
-    F, phi = one.manifold.directions.astype(float), MAPS[one.data.features]
+    F, phi = manifold_of(one).directions.astype(float), MAPS[one.data.features]
     nodes, weights = np.polynomial.hermite_e.hermegauss(200)
     size = 1.0 if phi is np.sign else weights @ phi(nodes) ** 2 / weights.sum()
     z = rng.normal(size=(count, one.data.latent))
-    return phi(z @ F) / np.sqrt(size * one.dimension), z @ one.manifold.latent_teachers.T
+    return phi(z @ F) / np.sqrt(size * one.dimension), z @ manifold_of(one).latent_teachers.T
 
 
 @pytest.mark.parametrize("features", MAPS)
@@ -46,7 +46,7 @@ def test_covariance_teacher_and_what_it_leaves_are_those_of_raw_draws(features):
     """Sigma, phi and P_res by Monte Carlo: no z-score above 5, and as many of them as chance would have."""
     one, count = problem(features), 20_000
     x, fields = drawn(one, count, np.random.default_rng(1))
-    found, d = one.manifold, one.dimension
+    found, d = manifold_of(one), one.dimension
     x = x @ found.spectrum.basis
     explained = x @ found.teachers.T
     rest = fields - explained
@@ -70,7 +70,7 @@ def test_covariance_teacher_and_what_it_leaves_are_those_of_raw_draws(features):
 def test_the_trace_is_the_dimension_and_what_is_left_is_a_variance():
     for features in MAPS:
         for latent in (3, 40):
-            found = problem(features, latent=latent).manifold
+            found = manifold_of(problem(features, latent=latent))
             assert found.spectrum.mean == pytest.approx(1, rel=1e-12)
             assert np.linalg.eigvalsh(found.residual).min() > -1e-10
             assert np.linalg.eigvalsh(np.array(TILTED) - found.residual).min() > -1e-10
@@ -78,8 +78,8 @@ def test_the_trace_is_the_dimension_and_what_is_left_is_a_variance():
 
 def test_linear_features_leave_what_is_orthogonal_to_all_of_them():
     """As many of them as hidden variables tell everything; fewer leave a projection."""
-    np.testing.assert_allclose(problem("linear", latent=24 // 2).manifold.residual, 0, atol=1e-12)
-    found = problem("linear", dimension=10, latent=40).manifold
+    np.testing.assert_allclose(manifold_of(problem("linear", latent=24 // 2)).residual, 0, atol=1e-12)
+    found = manifold_of(problem("linear", dimension=10, latent=40))
     w, F = found.latent_teachers, found.directions.astype(float)
     left = w.T - F @ np.linalg.lstsq(F, w.T, rcond=None)[0]
     np.testing.assert_allclose(found.residual, left.T @ left, atol=1e-6)
@@ -87,20 +87,20 @@ def test_linear_features_leave_what_is_orthogonal_to_all_of_them():
 
 def test_a_seed_decides_and_starts_share_the_teacher():
     one = problem()
-    assert one.manifold.teachers is one.replace(**{"training.learning_rate": 0.3}).manifold.teachers
-    assert not np.allclose(one.manifold.teachers, one.replace(**{"run.seed": 1}).manifold.teachers)
+    assert manifold_of(one).teachers is manifold_of(one.replace(**{"training.learning_rate": 0.3})).teachers
+    assert not np.allclose(manifold_of(one).teachers, manifold_of(one.replace(**{"run.seed": 1})).teachers)
     starts = [draw_start(one, jax.random.key(n), vectors=vectors) for n, vectors in ((0, True), (1, False))]
-    np.testing.assert_array_equal(starts[0].weights[2:], one.manifold.teachers)
+    np.testing.assert_array_equal(starts[0].weights[2:], manifold_of(one).teachers)
     np.testing.assert_array_equal(starts[0].weights[2:], starts[1].weights[2:])
     assert not np.allclose(starts[0].weights[:2], starts[1].weights[:2])
     seen = np.einsum("b,bij->ij", starts[0].blocks.s, starts[0].blocks.Omega)[2:, 2:]
-    np.testing.assert_allclose(seen + one.manifold.residual, TILTED, atol=1e-12)
+    np.testing.assert_allclose(seen + manifold_of(one).residual, TILTED, atol=1e-12)
 
 
 def test_equations_know_what_inputs_do_not_tell():
     """Linear features are Gaussian: how M begins to move is an average over raw draws; without P_res it would be another."""
     one = problem("linear", dimension=10, latent=40)
-    found, start, count = one.manifold, draw_start(one, jax.random.key(0), vectors=True), 200_000
+    found, start, count = manifold_of(one), draw_start(one, jax.random.key(0), vectors=True), 200_000
     move = eqx.filter_jit(BlockEquations().velocity)
     x, fields = drawn(one, count, np.random.default_rng(2))
     x = x @ found.spectrum.basis
@@ -129,7 +129,7 @@ def textbook(one, weights, steps, replicas, rng):
     """Plain SGD in the user's coordinates; the students of every replica, in the eigenbasis."""
     p, rate = one.network.width, one.training.learning_rate
     beta, velocity = one.training.momentum, 0.0
-    basis = one.manifold.spectrum.basis
+    basis = manifold_of(one).spectrum.basis
     W = np.repeat((np.asarray(weights) @ basis.T)[None], replicas, axis=0)
     for _ in range(steps):
         x, fields = drawn(one, replicas, rng)
@@ -145,7 +145,7 @@ def textbook(one, weights, steps, replicas, rng):
 def agrees_with_the_textbook(one, replicas=600):
     start = starts_of(one, (VectorSGD(),))[0]
     found = record(one, VectorSGD(), start, own_key(one, "sgd"))
-    s, teachers = one.manifold.spectrum.coordinates, one.manifold.teachers
+    s, teachers = manifold_of(one).spectrum.coordinates, manifold_of(one).teachers
     W = textbook(one, start.weights[:2], one.steps(one.run.until), replicas, np.random.default_rng(3))
     expected = {
         "Q": np.einsum("rid,d,rjd->rij", W, s, W) / one.dimension,
@@ -164,7 +164,7 @@ def test_sgd_is_the_textbook_on_features_with_labels_of_hidden_variables():
     one = problem(**{"run.until": 2.0, "run.times": [2.0], "run.replicas": 300})
     found = agrees_with_the_textbook(one)
     x, fields = drawn(one, 200_000, np.random.default_rng(5))
-    weights = np.asarray(starts_of(one, (VectorSGD(),))[0].weights[:2]) @ one.manifold.spectrum.basis.T
+    weights = np.asarray(starts_of(one, (VectorSGD(),))[0].weights[:2]) @ manifold_of(one).spectrum.basis.T
     lost = (MAPS["erf"](fields).mean(axis=1) - MAPS["erf"](x @ weights.T).mean(axis=1)) ** 2 / 2
     error = np.hypot(lost.std() / np.sqrt(len(lost)), found["risk_error"].values[0, 0])
     assert abs(found["risk"].values[0, 0] - lost.mean()) < 4 * error
@@ -223,10 +223,10 @@ def test_others_refuse_with_a_reason():
 
 
 def test_few_hidden_variables_carry_a_warning():
-    assert not [*few_hidden_variables(model(problem(latent=50)))]
-    assert not [*few_hidden_variables(model(problem("linear", latent=3)))]
-    assert not [*few_hidden_variables(model(df.Problem()))]
-    (said,) = few_hidden_variables(model(problem(latent=10)))
+    assert not [*model(problem(latent=50)).cautions()]
+    assert not [*model(problem("linear", latent=3)).cautions()]
+    assert not [*model(df.Problem()).cautions()]
+    (said,) = model(problem(latent=10)).cautions()
     assert said.startswith("features of 10 hidden variables are not Gaussian")
     assert "20 to 30 % off" in said
 
@@ -253,11 +253,11 @@ def test_it_survives_text_and_says_what_is_out_of_sight():
     one = problem()
     assert df.loads(df.dumps(one)) == one
     assert one.digest != one.replace(**{"data.latent": 13}).digest
-    share = np.trace(one.manifold.residual) / 1.8
+    share = np.trace(manifold_of(one).residual) / 1.8
     said = remark(one)
     assert (
         f"24 features of 12 hidden variables; of the variance of the teacher's preactivations a share of {share:.2g}"
         in said
     )
     assert "effective rank" in said
-    assert "nothing is out of sight" in said_of_manifold(problem("linear").manifold)
+    assert "nothing is out of sight" in said_of_sight(manifold_of(problem("linear")))

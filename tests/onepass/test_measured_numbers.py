@@ -14,7 +14,7 @@ from dimfree.gallery.two_gaussians import two_gaussians_problem
 from dimfree.onepass.fields.anisotropic import Neurons, anisotropic
 from dimfree.onepass.fields.field import solve
 from dimfree.onepass.fields.radial import quantile_radii, two_gaussians
-from dimfree.onepass.observe import part_norms
+from dimfree.onepass.kinds.gaussians.model import part_norms
 
 MONO = df.Problem(data=df.TwoGaussians())  # d = 40, N = 400, Delta = kappa = 0.8, eps = 2e-5
 NONMONO = df.Problem(

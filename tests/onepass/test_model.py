@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 from numpy.polynomial import hermite_e
 
-from dimfree.onepass.model import TeacherModel, TwoGaussiansModel, model, second_layer, teacher_model
-from dimfree.onepass.real.block import Samples, Scalars, run_block
-from dimfree.onepass.rule import block_steps
-from dimfree.onepass.sections import MultiIndex, OnePass, Teacher, TwoGaussians, TwoLayer
+from dimfree.onepass.directions import TeacherModel
+from dimfree.onepass.kinds.gaussians.model import TwoGaussiansModel
+from dimfree.onepass.kinds.gaussians.section import TwoGaussians
+from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher
+from dimfree.onepass.model import model, teacher_model
+from dimfree.onepass.real.block import Samples, run_block
+from dimfree.onepass.rule import block_steps, second_layer
+from dimfree.onepass.sections import OnePass, TwoLayer
+from dimfree.onepass.weights import Scalars
 from dimfree.problem import PowerDecay, Problem
 
 FACTOR = {"mean": lambda n: 1 / n, "sqrt": lambda n: n**-0.5, "sum": lambda n: 1.0}

@@ -11,10 +11,11 @@ from scipy.stats import ks_2samp
 
 import dimfree as df
 from dimfree.errors import ProblemError, RefusalError
+from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits.blocks import BlockEquations
 from dimfree.onepass.limits.momentum import MomentumEquations
 from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
-from dimfree.onepass.model import TeacherModel, model
+from dimfree.onepass.model import model
 from dimfree.onepass.notes import remark
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.momentum import MomentumChain, MomentumSGD

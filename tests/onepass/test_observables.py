@@ -7,10 +7,12 @@ from naive_sgd import start_of
 
 from dimfree.gaussian.moments import risk
 from dimfree.gaussian.offset_risk import offset_risk
+from dimfree.onepass.kinds.gaussians.section import TwoGaussians
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.model import model
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.sections import Teacher, TwoGaussians, TwoLayer
+from dimfree.onepass.sections import TwoLayer
 from dimfree.problem import Problem
 from dimfree.setting import why_not
 

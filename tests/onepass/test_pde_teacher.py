@@ -8,8 +8,8 @@ import pytest
 from teacher_flows import ALL, KEY, OWN, PDE, STAIRCASE, TEACHER, average, seen, started, whole_steps
 
 import dimfree as df
-from dimfree.onepass.fields.gaussians_forms import AnisotropicForm, RadialForm
 from dimfree.onepass.fields.teacher_forms import CloudForm, SubspaceForm
+from dimfree.onepass.kinds.gaussians.form import AnisotropicForm, RadialForm
 from dimfree.onepass.limits.pde import DistributionalDynamics, form_of
 
 

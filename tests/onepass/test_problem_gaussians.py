@@ -4,8 +4,10 @@ import pytest
 
 from dimfree.dataset.problem import DataSetProblem, ThreeClusters
 from dimfree.errors import LeftBehindWarning, ProblemError
+from dimfree.onepass.kinds.gaussians.section import TwoGaussians
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import GaussianStart, OnePass, Teacher, TwoGaussians, TwoLayer
+from dimfree.onepass.sections import GaussianStart, OnePass, TwoLayer
 from dimfree.problem import PiecewiseLinear, PowerDecay, Problem, Run, dumps, loads
 
 RAMP = PiecewiseLinear(knots=(0.5, 1.5), values=(-2.5, 7.5))
@@ -139,8 +141,8 @@ def test_clock_is_that_of_the_sheet():
 
 
 def test_signal_is_everything_unless_said():
-    assert loads(WRITTEN).signal == 60
-    assert Problem(data=TwoGaussians(), dimension=30).signal == 30
+    assert loads(WRITTEN).data.telling(1000) == 60
+    assert TwoGaussians().telling(30) == 30
 
 
 def test_data_of_this_kind_fill_in_their_own_values_and_take_them_back():

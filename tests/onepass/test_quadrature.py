@@ -9,9 +9,9 @@ import pytest
 
 import dimfree as df
 from dimfree.onepass import structured_start
+from dimfree.onepass.inputs.quadrature import ACCURATE, MOST_LEVELS, gauss_rule, reduced, reduction_cost, signal_rule
 from dimfree.onepass.limits.blocks import BlockEquations
 from dimfree.onepass.model import model
-from dimfree.onepass.quadrature import ACCURATE, MOST_LEVELS, gauss_rule, reduced, reduction_cost, signal_rule
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.start import Start, draw_start, shared_start
 from dimfree.onepass.structured_start import measured_blocks

@@ -9,15 +9,9 @@ import numpy as np
 import pytest
 
 from dimfree.errors import ProblemError
-from dimfree.onepass.sections import (
-    GaussianStart,
-    OverlapStart,
-    SphereStart,
-    Teacher,
-    TwoGaussians,
-    TwoLayer,
-    WeightsStart,
-)
+from dimfree.onepass.kinds.gaussians.section import TwoGaussians
+from dimfree.onepass.kinds.teacher.section import Teacher
+from dimfree.onepass.sections import GaussianStart, OverlapStart, SphereStart, TwoLayer, WeightsStart
 from dimfree.onepass.start import Start, draw_start, embed, shared_start, why_no_start, wishart
 from dimfree.problem import Problem
 from stages import gating

@@ -8,10 +8,11 @@ import pytest
 from dimfree.functions import activation
 from dimfree.gaussian.neuron_risk import neuron_risk, output_moments
 from dimfree.gaussian.two_point.ladder import two_point
+from dimfree.onepass.kinds.gaussians.section import TwoGaussians
 from dimfree.onepass.limits.solvable import linear_law
 from dimfree.onepass.model import model
 from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.sections import GaussianStart, OnePass, TwoGaussians, TwoLayer
+from dimfree.onepass.sections import GaussianStart, OnePass, TwoLayer
 from dimfree.onepass.start import draw_start
 from dimfree.problem import Problem
 

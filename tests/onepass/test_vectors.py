@@ -7,9 +7,11 @@ import pytest
 from naive_sgd import on_the_same_samples, start_of
 
 from dimfree.onepass import observe
+from dimfree.onepass.kinds.gaussians.section import TwoGaussians
+from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher
 from dimfree.onepass.model import model
 from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.sections import MultiIndex, OnePass, Teacher, TwoGaussians, TwoLayer
+from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 from stages import gating

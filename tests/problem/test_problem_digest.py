@@ -8,7 +8,8 @@ import sys
 import jax.numpy as jnp
 import pytest
 
-from dimfree.onepass.sections import TwoGaussians, TwoLayer
+from dimfree.onepass.kinds.gaussians.section import TwoGaussians
+from dimfree.onepass.sections import TwoLayer
 from dimfree.problem import Problem, loads
 
 CHANGES = {

@@ -7,19 +7,11 @@ import pytest
 from hypothesis import given
 from problem_strategies import problem_tables
 
-from dimfree.onepass.sections import (
-    GaussianStart,
-    HiddenManifold,
-    Hypercube,
-    MultiIndex,
-    OnePass,
-    OverlapStart,
-    SphereStart,
-    Teacher,
-    TwoGaussians,
-    TwoLayer,
-    WeightsStart,
-)
+from dimfree.onepass.kinds.gaussians.section import TwoGaussians
+from dimfree.onepass.kinds.hypercube.section import Hypercube
+from dimfree.onepass.kinds.manifold.section import HiddenManifold
+from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher
+from dimfree.onepass.sections import GaussianStart, OnePass, OverlapStart, SphereStart, TwoLayer, WeightsStart
 from dimfree.problem import ExponentialDecay, Hermite, PowerDecay, Problem, dumps, load, loads
 from dimfree.problem.toml import parse_override, read
 from dimfree.registry import setting_of

@@ -15,11 +15,13 @@ from matplotlib.figure import Figure
 
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
+from dimfree.onepass.inputs.covariance import Features
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.linear import LinearNetwork
 from dimfree.onepass.pool import critical_rates
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.rows import RowsSGD
-from dimfree.onepass.sections import Features, OnePass, Teacher, TwoLayer
+from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Run
 
 CASES = {"common": ("common", 0.2), "below": ("each", 0.03), "above": ("each", 0.12)}  # scale and learning rate

@@ -12,9 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.sections import GaussianStart, Teacher
+from dimfree.onepass.sections import GaussianStart
 from dimfree.questions.couplings.answer import DYNAMICS, couplings
 from dimfree.questions.couplings.slopes import at, slopes
 from dimfree.results.slopes import Fit, fit

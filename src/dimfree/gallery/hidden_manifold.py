@@ -18,11 +18,13 @@ from matplotlib.figure import Figure
 from dimfree.description import Ask, Piece
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
+from dimfree.onepass.directions import DirectionsModel
+from dimfree.onepass.kinds.manifold.numbers import manifold_of
+from dimfree.onepass.kinds.manifold.section import HiddenManifold
 from dimfree.onepass.limits.ode import HighDimensional
-from dimfree.onepass.model import DirectionsModel
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.sections import HiddenManifold, TwoLayer
+from dimfree.onepass.sections import TwoLayer
 from dimfree.onepass.start import Start
 from dimfree.problem import Run
 
@@ -61,7 +63,10 @@ class HiddenManifoldEntry(Entry[xr.DataTree]):
         cases = self.cases(full)
         found, one = run_cases(cases, watch), cases["manifold"].problem
         assert isinstance(one, OnePassProblem)
-        found.attrs |= {"dimension": one.dimension, "unseen": float(np.trace(one.manifold.residual) / one.data.units)}
+        found.attrs |= {
+            "dimension": one.dimension,
+            "unseen": float(np.trace(manifold_of(one).residual) / one.data.units),
+        }
         return found
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:

@@ -14,10 +14,11 @@ from matplotlib.figure import Figure
 from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
-from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Run
 
 _UNTIL = 10.0  # the claims are checked up to here, where plateaus have not yet amplified the scatter of the runs

@@ -8,8 +8,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from dimfree.onepass.kinds.hypercube.section import Hypercube
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import Hypercube, OnePass, TwoLayer
+from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Run
 
 RISK = r"risk $R = E(h-f)^2$"

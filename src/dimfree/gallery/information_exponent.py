@@ -11,8 +11,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.questions.escape.scaling import Scaling, escape_scaling, weighted_slope
 
 _THRESHOLD = 0.5

@@ -14,10 +14,11 @@ from scipy import stats
 from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.wide import Dimensionless, density
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Run
 
 

@@ -16,10 +16,12 @@ from matplotlib.figure import Figure
 from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
+from dimfree.onepass.inputs.covariance import Levels
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
-from dimfree.onepass.sections import GaussianStart, Levels, OnePass, Teacher, TwoLayer
+from dimfree.onepass.sections import GaussianStart, OnePass, TwoLayer
 from dimfree.problem import Run
 
 RATE, THETA, WIDTH = 1.5, 2.0, 2  # Gamma, at which rate velocities relax, and units

@@ -14,10 +14,10 @@ from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.hypercube import RISK, TIME, distance, draw_band, hypercube_problem, risk
 from dimfree.gallery.runs import Case, price, run_cases
+from dimfree.onepass.kinds.hypercube.section import Hypercube
+from dimfree.onepass.kinds.hypercube.staircases import plateau
 from dimfree.onepass.limits.pde import DistributionalDynamics, OwnStart
-from dimfree.onepass.limits.staircases import plateau
 from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.sections import Hypercube
 
 _INF = float("inf")
 _ESCAPED = 0.75  # of the plateau

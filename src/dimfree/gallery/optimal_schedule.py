@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import OnePass, OverlapStart, Teacher, TwoLayer
+from dimfree.onepass.sections import OnePass, OverlapStart, TwoLayer
 from dimfree.problem import Run
 from dimfree.questions.schedules.figure import LOOKS, draw_conditions
 from dimfree.questions.schedules.optimise import optimise

@@ -16,10 +16,12 @@ from matplotlib.figure import Figure
 
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
+from dimfree.onepass.inputs.covariance import Levels
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
-from dimfree.onepass.sections import GaussianStart, Levels, OnePass, Teacher, TwoLayer
+from dimfree.onepass.sections import GaussianStart, OnePass, TwoLayer
 from dimfree.problem import Run
 
 FLAT, HIGH, MIDDLE, LOW = 0.25, 0.2, 1e-2, 1e-3  # the slope of a plateau; between HIGH and LOW there may be one

@@ -15,11 +15,13 @@ from matplotlib.figure import Figure
 
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.onepass.limits.linear import LinearRule, exact_risks, ode_risks
+from dimfree.onepass.inputs.covariance import Power
+from dimfree.onepass.inputs.directions import Directions
+from dimfree.onepass.kinds.teacher.section import Teacher
+from dimfree.onepass.linear_mean import LinearRule, exact_risks, ode_risks
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.sections import GaussianStart, OnePass, Power, Teacher, TwoLayer
-from dimfree.onepass.sections.directions import Directions
+from dimfree.onepass.sections import GaussianStart, OnePass, TwoLayer
 from dimfree.problem import Run
 
 LAWS = ((1.5, 2.0), (1.5, 2.5), (1.5, 4.0), (2.0, 3.0), (2.0, 5.0), (1.2, 2.0))

@@ -22,8 +22,9 @@ from matplotlib.figure import Figure
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gaussian.components import overlap_components
 from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits.time_scales import single_index
-from dimfree.onepass.model import TeacherModel, teacher_model
+from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import TwoLayer
 from dimfree.problem.activation import Hermite

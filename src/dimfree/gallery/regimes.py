@@ -16,10 +16,11 @@ from matplotlib.figure import Figure
 from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
-from dimfree.onepass.sections import OnePass, OverlapStart, Teacher, TwoLayer
+from dimfree.onepass.sections import OnePass, OverlapStart, TwoLayer
 from dimfree.problem import Run
 
 _WIDTH, _NOISE = 4, 0.1

@@ -14,9 +14,10 @@ from matplotlib.figure import Figure
 from dimfree.comparison.run import starts_of
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.optimal_schedule import geometric_mean
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
-from dimfree.onepass.sections import OnePass, SphereStart, Teacher, TwoLayer
+from dimfree.onepass.sections import OnePass, SphereStart, TwoLayer
 from dimfree.problem import Run
 from dimfree.questions.schedules.answer import Schedules
 from dimfree.questions.schedules.optimise import optimise

@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.information_exponent import escape_dataset
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.questions.escape.scaling import escape_scaling
 from dimfree.questions.spectral.answer import Spectral, spectral
 

@@ -15,7 +15,7 @@ from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.hypercube import COLOURS, RISK, TIME, distance, draw_band, hypercube_problem, risk
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.onepass.hypercube_figure import product
+from dimfree.onepass.kinds.hypercube.figure import product
 from dimfree.onepass.limits.pde import DistributionalDynamics, OwnStart
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD

@@ -8,8 +8,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from dimfree.onepass.fields.radial import RadialField
+from dimfree.onepass.kinds.gaussians.section import TwoGaussians
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import GaussianStart, OnePass, TwoGaussians, TwoLayer
+from dimfree.onepass.sections import GaussianStart, OnePass, TwoLayer
 from dimfree.problem import Run
 from dimfree.problem.activation import PiecewiseLinear
 

@@ -13,11 +13,12 @@ from matplotlib.figure import Figure
 from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.ode import GradientFlow
 from dimfree.onepass.limits.wide import Dimensionless, MeanField
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Run
 
 _COLOURS = ("#9ecae1", "#4292c6", "#084594")

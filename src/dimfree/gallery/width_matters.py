@@ -14,10 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
 from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.passages import draw_starts
-from dimfree.onepass.sections import OnePass, SphereStart, Teacher, TwoLayer
+from dimfree.onepass.sections import OnePass, SphereStart, TwoLayer
 from dimfree.questions.exit_times import formulas as exit_times
 from dimfree.questions.exit_times.first_passage import chain_exits
 from dimfree.results.record import cost_of

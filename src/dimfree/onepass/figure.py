@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimfree.drawing import Look, draw_account, draw_deviation, looks, told
-from dimfree.onepass.hypercube_figure import draw_hypercube
-from dimfree.onepass.laws_figure import draw_laws
+from dimfree.onepass.kind import kind_of
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import Hypercube
 from dimfree.onepass.spectrum_figure import draw_spectrum, draws_spectrum
 
 if TYPE_CHECKING:
@@ -26,13 +24,12 @@ TIME = "time $t$ = steps × rate / (width × dimension)"
 
 
 def draw(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str, xr.Dataset]") -> None:
+    """The figure of the kind of data."""
+    kind_of(problem).draw(figure, problem, accounts)
+
+
+def draw_directions(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str, xr.Dataset]") -> None:
     """Risk and deviations on the left, overlaps with the teachers on the right, then a second layer that learns, a spectrum."""
-    if isinstance(problem.data, Hypercube):
-        draw_hypercube(figure, problem, accounts)
-        return
-    if not problem.data.units:
-        draw_laws(figure, problem, accounts)
-        return
     layers, spectrum = "second-layer" in problem.network.trained, draws_spectrum(problem)
     columns = 2 + layers + spectrum
     figure.set_size_inches(3.5 * (1 + columns), 5.0)

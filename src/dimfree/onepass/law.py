@@ -11,10 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Int, Key
 
-from dimfree.functions.activation import Activation
-from dimfree.functions.fourier import FourierSum
 from dimfree.functions.target import Target
-from dimfree.gaussian.draws import normals, signs
+from dimfree.gaussian.draws import normals
 
 
 class Law(eqx.Module):
@@ -95,86 +93,6 @@ class RowsLaw(TeacherLaw):
         return super().label(teachers, hidden) if self.pool.labels is None else hidden
 
 
-class Latent(NamedTuple):
-    """How inputs come from hidden variables z: features(z directions) times a matrix, and teachers z.teacher."""
-
-    directions: Float32[Array, "D d"]
-    basis: Float32[Array, "d d"]  # into the eigenbasis, and to the variance of inputs
-    teachers: Float[Array, "k D"]
-
-
-class ManifoldLaw(TeacherLaw):
-    """Features of hidden Gaussian variables, which the target sees itself (docs/theory/structured.md, section 1.3)."""
-
-    features: Activation
-    latent: Latent
-
-    def draw(
-        self, key: Key[Array, ""], replicas: int, count: int, dimension: int
-    ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
-        """Inputs, and labels, because these depend on what inputs do not tell."""
-        input_key, noise_key = jax.random.split(key)
-        raw, teachers = self.seen(input_key, replicas, count)
-        noise = normals(noise_key, count * replicas).reshape(count, replicas)
-        return jax.lax.map(lambda one: one @ self.latent.basis, raw), super().label(teachers, noise)
-
-    def seen(
-        self, key: Key[Array, ""], replicas: int, count: int
-    ) -> tuple[Float32[Array, "r b d"], Float[Array, "b k r"]]:
-        """Features before they are turned into the eigenbasis, and the fields of the teacher."""
-        size = self.latent.directions.shape[0]
-        Z = normals(key, replicas * count * size).reshape(replicas, count, size)
-        raw = jax.lax.map(lambda z: self.features(z @ self.latent.directions), Z)
-        return raw, jnp.moveaxis(Z.astype(float) @ self.latent.teachers.T, 0, -1)
-
-    def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
-        """Drawn with the input."""
-        return hidden
-
-
 def level_of(multiplicities: Float[Array, " b"], dimension: int) -> Int[Array, " d"]:
     """The level of every coordinate."""
     return jnp.searchsorted(jnp.cumsum(multiplicities), jnp.arange(dimension), side="right")
-
-
-class TwoGaussiansLaw(Law):
-    """Labels +-1 and inputs of variance (1 + y Delta)²/d, in the first coordinates (docs/theory/mean-field.md, section b)."""
-
-    signal: int = eqx.field(static=True)  # s0
-    Delta: Float[Array, ""]
-
-    def draw(
-        self, key: Key[Array, ""], replicas: int, count: int, dimension: int
-    ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
-        """The label comes first here, and stretches the telling coordinates."""
-        input_key, label_key = jax.random.split(key)
-        labels = jax.random.rademacher(label_key, (replicas * count,), float).reshape(replicas, count)
-        x = normals(input_key, replicas * count * dimension).reshape(replicas, count, dimension)
-        stretch = (1 + self.Delta * labels).astype(x.dtype)[..., None]
-        telling = jnp.arange(dimension) < self.signal
-        return jnp.where(telling, stretch * x, x), labels.T
-
-    def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
-        """Drawn with the input."""
-        return hidden
-
-
-class HypercubeLaw(Law):
-    """Signs over sqrt(d) as inputs; y = h(z) + sqrt(Delta) noise of a few of them (docs/theory/mean-field.md, section d)."""
-
-    coordinates: tuple[int, ...] = eqx.field(static=True)  # which coordinates z are, counted from 0
-    target: FourierSum
-    Delta: Float[Array, ""]
-
-    def draw(
-        self, key: Key[Array, ""], replicas: int, count: int, dimension: int
-    ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
-        """The labels depend on the inputs themselves, so they are drawn together."""
-        input_key, noise_key = jax.random.split(key)
-        X = signs(input_key, replicas * count * dimension).reshape(replicas, count, dimension)
-        noise = normals(noise_key, count * replicas).reshape(count, replicas)
-        return X, self.target(X[..., jnp.array(self.coordinates)].astype(float)).T + jnp.sqrt(self.Delta) * noise
-
-    def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
-        """Drawn with the input."""
-        return hidden

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from dimfree.gaussian.variance.ladder import variance_method
-from dimfree.onepass.limits.staircases import said_of_derivatives, said_of_staircase
-from dimfree.onepass.model import DirectionsModel, HypercubeModel, StructuredModel, model
+from dimfree.onepass.directions import DirectionsModel
+from dimfree.onepass.kind import kind_of
+from dimfree.onepass.model import model
 from dimfree.onepass.nodes import nodes_of
 from dimfree.onepass.pool import said_of_inputs
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import Hypercube
 
 _METHODS = {
     "erf": "in closed form",
@@ -25,16 +25,15 @@ _SECOND_ORDER = 0.02  # from where on it is more than that
 
 
 def remark(problem: OnePassProblem) -> str | None:
-    """How the variance of a step is computed, which decides what equations cost and how exact they are; what can be learned."""
+    """What the kind of data says."""
+    return kind_of(problem).remark(problem)
+
+
+def said_of_directions(problem: OnePassProblem) -> str:
+    """How the variance of a step is computed, which decides what equations cost and how exact they are; inputs and momentum."""
     found = model(problem)
-    if isinstance(found, HypercubeModel) and isinstance(problem.data, Hypercube):
-        said = (said_of_staircase(problem.data), *said_of_derivatives(problem, found))
-        return " ".join(one[0].upper() + one[1:] for one in said)
-    if not isinstance(found, DirectionsModel):
-        return None
+    assert isinstance(found, DirectionsModel)
     by = f"The variance of the steps is computed {_METHODS[variance_method(found)]} (docs/accuracy.md)."
-    if not isinstance(found, StructuredModel):
-        return by
     inputs = (*said_of_inputs(problem), *_said_of_nodes(problem)) if problem.correlated else ()
     return " ".join([*inputs, *_said_of_momentum(found), by])
 
@@ -51,7 +50,7 @@ def _said_of_nodes(problem: OnePassProblem) -> Iterator[str]:
     )
 
 
-def _said_of_momentum(found: StructuredModel) -> Iterator[str]:
+def _said_of_momentum(found: DirectionsModel) -> Iterator[str]:
     """What momentum amounts to (docs/theory/structured.md, section 4.1)."""
     if not found.momentum:
         return

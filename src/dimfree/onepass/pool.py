@@ -12,13 +12,11 @@ import numpy as np
 from jaxtyping import Float
 
 from dimfree.description import Values
-from dimfree.onepass.limits.linear import critical_rate, is_linear, learning_rate_of_unit_rate
-from dimfree.onepass.manifold import said_of_manifold
-from dimfree.onepass.model import StructuredModel
+from dimfree.onepass.directions import StructuredModel
+from dimfree.onepass.inputs.covariance import Features
+from dimfree.onepass.inputs.spectrum import Spectrum
+from dimfree.onepass.linear_mean import critical_rate, is_linear, learning_rate_of_unit_rate
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import HiddenManifold
-from dimfree.onepass.sections.covariance import Features
-from dimfree.onepass.spectrum import Spectrum
 from dimfree.problem import Problem
 
 _STRAY = 3.0  # norm variance over that of a Gaussian from which it is told
@@ -131,8 +129,6 @@ def _revisited(problem: OnePassProblem) -> Iterator[str]:
 def said_of_inputs(problem: OnePassProblem) -> Iterator[str]:
     """What is known of a covariance, and of the rows that it is from, before anything runs."""
     found, (pool, gaussian) = problem.spectrum, critical_rates(problem)
-    if isinstance(problem.data, HiddenManifold):
-        yield said_of_manifold(problem.manifold)
     stable = "" if isinf(gaussian) else f"; {_STABLE} {gaussian:.4g} on Gaussians"
     yield (
         f"Inputs have {len(found.values)} distinct eigenvalues, trace {found.mean * found.dimension:.4g}, the largest "

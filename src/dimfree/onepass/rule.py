@@ -1,29 +1,38 @@
 """The training rule and the network in canonical letters, which all models of one-pass SGD share.
 
 The canonical convention (docs/theory/committee.md, section 0) is reached here: whatever the scaling of the network,
-f = (1/p) sum_i a_i sigma(lambda_i + b_i) from here on.
+f = (1/p) sum_i a_i sigma(lambda_i + b_i) from here on. Numbers become arrays by `jax.device_put`, because `jnp.asarray`
+compiles a little program for every shape that it meets.
+
+What a kind of data knows beside the rule, its model answers: who runs SGD or a limit asks the model, never which kind it is.
 """
 
 from abc import abstractmethod
 from math import sqrt
-from typing import ClassVar, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from dimfree.description import Model
+from dimfree.description import Model, Observed
 from dimfree.errors import ProblemError
 from dimfree.functions.activation import Activation
 from dimfree.functions.named import activation
 from dimfree.functions.schedule import Schedule, schedule
+from dimfree.machine import refuse_above_memory
 from dimfree.onepass.law import Law
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections.network import prefactor
 from dimfree.onepass.sections.start import OverlapStart
+from dimfree.onepass.weights import Network
 
+if TYPE_CHECKING:
+    from dimfree.onepass.fields.form import Form
+
+_LAYERS = 4  # arrays of one number per unit that are there at once
 _STIFF = 4, 5  # powers of ten of eta_a that are told apart: each is a trace of its own
 
 
@@ -38,6 +47,8 @@ class OnePassModel(Model):
     train_a: bool = eqx.field(static=True)
     offsets: bool = eqx.field(static=True)  # whether a b is not zero, or may become so
     spherical: bool = eqx.field(static=True)
+    momentum: bool = eqx.field(static=True)  # whether velocities are carried on
+    nesterov: bool = eqx.field(static=True)
     noisy: bool = eqx.field(static=True)
     all_scheduled: bool = eqx.field(static=True)  # decay and noise follow the schedule too
     few_dimensions: int | None = eqx.field(static=True)  # d, when so small that it is a shape in overlap space
@@ -46,15 +57,52 @@ class OnePassModel(Model):
     schedule: Schedule
     dimension: Float[Array, ""]  # d
     gamma: Float[Array, ""]
+    beta: Float[Array, ""]  # momentum: the share of a velocity that is carried on
     eta_a: Float[Array, ""]
     omega: Float[Array, ""]  # decay of the first layer and of the offsets
     omega_a: Float[Array, ""]
-    temperature: Float[Array, ""]  # 1/beta
+    temperature: Float[Array, ""]  # of the noise on weights
 
     @property
     @abstractmethod
     def law(self) -> Law:
         """Inputs and labels."""
+
+    @property
+    def units(self) -> int:
+        """How many directions of weights, the teachers, are drawn with a start."""
+        return 0
+
+    @property
+    def form(self) -> "Form[Any] | None":
+        """The particles whose law `pde` follows, of the fewest numbers that the problem allows; None where it is not derived."""
+        return None
+
+    @property
+    def draw_seconds(self) -> float:
+        """What one input costs beyond d random numbers."""
+        return 0.0
+
+    @property
+    def too_large(self) -> str | None:
+        """Why weight vectors of this problem do not fit into memory, in one sentence."""
+        return None
+
+    @abstractmethod
+    def look(self, network: Network) -> PyTree[Float[Array, "r ..."]]:
+        """What is kept of a network at an asked time."""
+
+    @abstractmethod
+    def look_seconds(self, replicas: int) -> float:
+        """What one look at all networks costs."""
+
+    @abstractmethod
+    def risks(self, network: Network) -> Float[Array, " r"]:
+        """Population risks, each from the state of one network."""
+
+    def observe(self, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
+        """Observables at all times, from what was kept of networks."""
+        return looks
 
     @property
     def time_step(self) -> Float[Array, ""]:
@@ -63,8 +111,13 @@ class OnePassModel(Model):
 
     @property
     def effective_rate(self) -> Float[Array, ""]:
-        """How far a sample moves the weights: gamma, unless momentum carries them on."""
-        return self.gamma
+        """How far a sample moves the weights in the end: gamma, with momentum Gamma = gamma/(1 - beta)."""
+        return self.gamma / (1 - self.beta) if self.momentum else self.gamma
+
+    @property
+    def theta(self) -> Float[Array, ""]:
+        """(1 - beta)/dt: at which rate velocities relax, per unit of time (docs/theory/structured.md, section 4.1)."""
+        return (1 - self.beta) / self.time_step
 
     @property
     def fluctuation(self) -> float:
@@ -84,58 +137,45 @@ class OnePassModel(Model):
         return factor, factor if self.all_scheduled else jnp.where(active, 1.0, 0.0)
 
 
-class Rule(TypedDict):
-    """What all models share."""
+class DimensionFreeModel(OnePassModel):
+    """A model whose neurons have a law at infinite dimension only, which leaves out weights of order d^(-1/2)."""
 
-    width: int
-    batch: int
-    train_w: bool
-    train_b: bool
-    train_a: bool
-    offsets: bool
-    spherical: bool
-    noisy: bool
-    all_scheduled: bool
-    few_dimensions: int | None
-    stiffness: int
-    activation: Activation
-    schedule: Schedule
-    dimension: Float[Array, ""]
-    gamma: Float[Array, ""]
-    eta_a: Float[Array, ""]
-    omega: Float[Array, ""]
-    omega_a: Float[Array, ""]
-    temperature: Float[Array, ""]
+    about: ClassVar[str] = "fresh samples of signs"
 
 
-def rule_of(problem: OnePassProblem) -> Rule:
-    """The rule of a problem."""
+def rule_of(problem: OnePassProblem) -> dict[str, Any]:
+    """The fields of a model that all kinds of data share."""
     training, network = problem.training, problem.network
     blocked = block_steps(training.batch) * training.batch
     stretch = network.width * prefactor(network.scaling, network.width)  # a = stretch * (the user's second layer)
     decay_a = training.weight_decay if training.second_layer_decay == "same" else training.second_layer_decay
-    beta, eta_a = training.inverse_temperature, training.second_layer_rate * stretch**2
-    return Rule(
-        width=network.width,
-        batch=training.batch,
-        train_w="first-layer" in network.trained,
-        train_b="bias" in network.trained,
-        train_a="second-layer" in network.trained,
-        offsets=network.has_offsets,
-        spherical=training.spherical,
-        noisy=beta is not None,
-        all_scheduled=training.scheduled == "everything",
-        few_dimensions=problem.dimension if problem.dimension < network.width + problem.data.units + blocked else None,
-        stiffness=_stiffness(eta_a) if "second-layer" in network.trained else 0,
-        activation=_learning(problem, activation(network.activation)),
-        schedule=schedule(training.schedule),
-        dimension=jax.device_put(float(problem.dimension)),
-        gamma=jax.device_put(training.learning_rate),
-        eta_a=jax.device_put(eta_a),
-        omega=jax.device_put(training.weight_decay),
-        omega_a=jax.device_put(decay_a),
-        temperature=jax.device_put(1 / beta if beta is not None else 0.0),
-    )
+    cold, eta_a = training.inverse_temperature, training.second_layer_rate * stretch**2
+    return {
+        "width": network.width,
+        "batch": training.batch,
+        "train_w": "first-layer" in network.trained,
+        "train_b": "bias" in network.trained,
+        "train_a": "second-layer" in network.trained,
+        "offsets": network.has_offsets,
+        "spherical": training.spherical,
+        "momentum": training.momentum > 0,
+        "nesterov": training.nesterov,
+        "noisy": cold is not None,
+        "all_scheduled": training.scheduled == "everything",
+        "few_dimensions": problem.dimension
+        if problem.dimension < network.width + problem.data.units + blocked
+        else None,
+        "stiffness": _stiffness(eta_a) if "second-layer" in network.trained else 0,
+        "activation": _learning(problem, activation(network.activation)),
+        "schedule": schedule(training.schedule),
+        "dimension": jax.device_put(float(problem.dimension)),
+        "gamma": jax.device_put(training.learning_rate),
+        "beta": jax.device_put(training.momentum),
+        "eta_a": jax.device_put(eta_a),
+        "omega": jax.device_put(training.weight_decay),
+        "omega_a": jax.device_put(decay_a),
+        "temperature": jax.device_put(1 / cold if cold is not None else 0.0),
+    }
 
 
 def _stiffness(eta_a: float) -> int:
@@ -160,3 +200,19 @@ def _learning(problem: OnePassProblem, sigma: Activation) -> Activation:
 def block_steps(batch: int) -> int:
     """How many steps of SGD are taken as one block: about sixteen samples, at least one step."""
     return max(1, 16 // batch)
+
+
+def second_layer(problem: OnePassProblem) -> Float[Array, " p"]:
+    """The canonical second layer at the start."""
+    network = problem.network
+    refuse_above_memory(
+        _LAYERS * 8.0 * network.width, f"a second layer of {network.width} units", "lower network.width"
+    )
+    match network.second_layer_start:
+        case "signs":
+            a = 1.0 - 2.0 * (np.arange(network.width) % 2)
+        case "uniform":
+            a = (2 * np.arange(network.width) + 1) / network.width - 1
+        case given:
+            a = np.broadcast_to(np.asarray(given, dtype=float), (network.width,))
+    return jax.device_put(a * network.width * prefactor(network.scaling, network.width))

@@ -11,9 +11,10 @@ from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.draws import wishart
 from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.gaussian.particles import MOST_PAIRS, Particles
-from dimfree.onepass.model import second_layer
+from dimfree.onepass.inputs.quadrature import MOST_LEVELS
+from dimfree.onepass.kind import kind_of
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.quadrature import MOST_LEVELS
+from dimfree.onepass.rule import second_layer
 from dimfree.onepass.sections import GaussianStart, OverlapStart, SphereStart, WeightsStart
 from dimfree.onepass.structured_start import drawn_blocks, drawn_weights, measured_blocks, reduced_blocks, summed_blocks
 from dimfree.onepass.weights_file import loaded_weights
@@ -82,28 +83,40 @@ def draw_start(problem: OnePassProblem, key: Key[Array, ""], *, vectors: bool, n
 
     Very many eigenvalues are reduced to `nodes`, from which equations start, only if these are asked for: it takes long.
     """
-    bias = jax.device_put(np.full(problem.network.width, problem.network.bias_start))
-    scale = jax.device_put(problem.start.scale) if isinstance(problem.start, GaussianStart) else None
-    alike = problem.network.alike
+    return kind_of(problem).start_of(problem, key, vectors, nodes)
+
+
+def weights_start(problem: OnePassProblem, key: Key[Array, ""], vectors: bool, nodes: bool) -> Start:
+    """Where no teacher is drawn, a start is always one of weights."""
+    return _start(problem, *_measured(problem, _weights(problem, key)))
+
+
+def directions_start(problem: OnePassProblem, key: Key[Array, ""], vectors: bool, nodes: bool) -> Start:
+    """Students and teachers, or their overlaps; for every eigenvalue where inputs have a covariance, or weights velocities."""
     if problem.structured and not problem.correlated:
         at_rest = problem.replace(**{"training.momentum": 0.0})
-        return _as_one_block(problem, draw_start(at_rest, key, vectors=vectors))
+        return _as_one_block(problem, directions_start(at_rest, key, vectors, nodes))
     if problem.structured:
-        return Start(*_structured(problem, key, vectors, nodes), bias, scale, alike)
-    if not problem.data.units:  # no overlaps with a teacher
-        measured, weights = _measured(problem, _weights(problem, key))
-        return Start(measured, weights, bias, scale, alike)
+        return _start(problem, *_structured(problem, key, vectors, nodes))
     match problem.start:
         case GaussianStart() | SphereStart() if problem.network.width > MOST_PAIRS:
-            return Start(draw_particles(problem, key), None, bias, scale, alike)
+            return _start(problem, draw_particles(problem, key), None)
         case GaussianStart() | SphereStart() if not vectors:
-            return Start(_overlaps_law(problem, problem.start, key), None, bias, scale, alike)
+            return _start(problem, _overlaps_law(problem, problem.start, key), None)
         case OverlapStart():  # the given overlaps, not those of the weights up to rounding
             overlaps = _given(problem, problem.start)
-            return Start(overlaps, embed(overlaps, problem) if vectors else None, bias, scale, alike)
+            return _start(problem, overlaps, embed(overlaps, problem) if vectors else None)
         case _:
-            measured, weights = _measured(problem, _weights(problem, key))
-            return Start(measured, weights, bias, scale, alike)
+            return _start(problem, *_measured(problem, _weights(problem, key)))
+
+
+def _start(
+    problem: OnePassProblem, measured: Overlaps | Particles | Blocks, weights: Float[Array, "n d"] | None
+) -> Start:
+    """With what neurons have beside their weights."""
+    bias = jax.device_put(np.full(problem.network.width, problem.network.bias_start))
+    scale = jax.device_put(problem.start.scale) if isinstance(problem.start, GaussianStart) else None
+    return Start(measured, weights, bias, scale, problem.network.alike)
 
 
 def _as_one_block(problem: OnePassProblem, start: Start) -> Start:

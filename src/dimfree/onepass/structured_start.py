@@ -15,11 +15,11 @@ from dimfree.errors import ProblemError
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.draws import wishart
 from dimfree.gaussian.overlaps import factor
+from dimfree.onepass.inputs.directions import Directions
+from dimfree.onepass.inputs.quadrature import reduced
+from dimfree.onepass.inputs.spectrum import Spectrum
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.quadrature import reduced
 from dimfree.onepass.sections import GaussianStart, SphereStart
-from dimfree.onepass.sections.directions import Directions
-from dimfree.onepass.spectrum import Spectrum
 from dimfree.programs.compiled import brief_program
 from dimfree.tables import read_table
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from dimfree.gaussian.increments import increments, rule
 from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.onepass.sections import OnePass, TwoLayer
 
 Values = dict[str, Any]
 

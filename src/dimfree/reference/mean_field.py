@@ -8,10 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from dimfree.gaussian.particles import Particles
+from dimfree.onepass.directions import TeacherModel
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.wide import Dimensionless, MeanField, WideNetwork
-from dimfree.onepass.model import TeacherModel, teacher_model
+from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.onepass.start import Start
 from dimfree.reference.committee import trained
 

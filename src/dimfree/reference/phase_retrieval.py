@@ -5,10 +5,11 @@ from typing import Any
 import jax.numpy as jnp
 
 from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import OnePass, Teacher, TwoLayer
+from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.questions.exit_times.event import exit_events
 from dimfree.reference.committee import rhs, trajectory
 

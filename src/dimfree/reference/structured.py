@@ -11,8 +11,16 @@ from dimfree.description import Dynamics
 from dimfree.gaussian.block_particles import BlockParticles
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.moments import gradient_terms, risk
+from dimfree.onepass.directions import StructuredModel
+from dimfree.onepass.inputs.covariance import Covariance, Levels
+from dimfree.onepass.inputs.quadrature import gauss_rule, signal_rule
+from dimfree.onepass.inputs.spectrum import spectrum
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.blocks import BlockEquations
-from dimfree.onepass.limits.linear import (
+from dimfree.onepass.limits.mean_step import block_growth
+from dimfree.onepass.limits.momentum import MomentumEquations, Moving, moving_velocity
+from dimfree.onepass.limits.wide import Dimensionless
+from dimfree.onepass.linear_mean import (
     LinearRule,
     critical_rate,
     exact_risks,
@@ -20,17 +28,12 @@ from dimfree.onepass.limits.linear import (
     ode_risks,
     stationary_risk,
 )
-from dimfree.onepass.limits.mean_step import block_growth
-from dimfree.onepass.limits.momentum import MomentumEquations, Moving, moving_velocity
-from dimfree.onepass.limits.wide import Dimensionless
-from dimfree.onepass.model import StructuredModel, model
+from dimfree.onepass.model import model
 from dimfree.onepass.pool import norm_variance_ratio, pool_critical_rate
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.quadrature import gauss_rule, signal_rule
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD
-from dimfree.onepass.sections import Covariance, Levels, OnePass, Teacher, TwoLayer
-from dimfree.onepass.spectrum import spectrum
+from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.onepass.start import Start
 from dimfree.reference.committee import moments, run, trained
 

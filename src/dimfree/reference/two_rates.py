@@ -15,9 +15,10 @@ from scipy.special import ndtri
 from dimfree.errors import ProblemError
 from dimfree.gaussian.components import particle_components
 from dimfree.gaussian.particles import Particles
+from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits.time_scales import single_index
 from dimfree.onepass.limits.wide import Dimensionless
-from dimfree.onepass.model import TeacherModel, teacher_model
+from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import OnePass, SphereStart, TwoLayer
 from dimfree.onepass.start import Start

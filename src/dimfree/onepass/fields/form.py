@@ -1,6 +1,7 @@
 """What a kind of problem brings to the law of its neurons: particles for the start, their field, and what is seen of them."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -8,7 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from dimfree.description import Values
+from dimfree.onepass.fields.langevin import Bath
+from dimfree.onepass.fields.radial import RadialField
 from dimfree.onepass.fields.trained import Trained
+from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import Start
 
@@ -50,6 +55,23 @@ class Form(eqx.Module, Generic[M]):
     @abstractmethod
     def seconds(self, model: M, count: int) -> float:
         """What one evaluation of the field costs with so many particles."""
+
+    @abstractmethod
+    def refuses(self, problem: OnePassProblem, model: M) -> str | None:
+        """What it is not derived for, in one sentence."""
+
+    def accuracy(self, problem: OnePassProblem, model: M, own_start: bool) -> float:
+        """Finite width, the draw of the start unless it is the network's own, and the fluctuations of SGD."""
+        drawn = 0.0 if own_start else model.width**-0.5
+        return 1 / model.width + drawn + model.fluctuation
+
+    def warns(self, problem: OnePassProblem, model: M, seen: Mapping[str, Values], own_start: bool) -> tuple[str, ...]:
+        """What to distrust in its account, one sentence each."""
+        return ()
+
+    def bath(self, model: M, field: Trained) -> tuple[RadialField, Bath]:
+        """The field and the noise of particles that are stirred."""
+        raise AssertionError("noise is among what a form refuses unless it has a bath")
 
 
 def equal(count: int) -> Float[Array, " n"]:

@@ -17,6 +17,7 @@ from dimfree.functions.target import Committee, HermiteLink, Target
 from dimfree.gaussian.even_orders import cosine_moments
 from dimfree.gaussian.overlaps import factor
 from dimfree.gaussian.particles import Particles, particles
+from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.fields.cloud import ANGLES, Neurons, cloud_field, gaussian_cloud
 from dimfree.onepass.fields.form import Form, Kept, equal, quantiles, repeated_in_time
 from dimfree.onepass.fields.subspace import (
@@ -28,16 +29,33 @@ from dimfree.onepass.fields.subspace import (
 )
 from dimfree.onepass.fields.subspace_trained import subspace_trained
 from dimfree.onepass.fields.trained import Trained
-from dimfree.onepass.model import TeacherModel
+from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import Start
 
 MOST_DIRECTIONS = 3
+_PAIRED = 2  # directions up to which a cloud of pairs is affordable
 _LAYERS = 2  # values of the second layer at every point: the halves of its law
 _REST = {1: 5, 2: 3, 3: 3}  # points in the norm of the rest, by the number of directions
 
 
 class _GaussForm(Form[TeacherModel]):
     """The law of a start is a Gauss rule."""
+
+    def refuses(self, problem: OnePassProblem, model: TeacherModel) -> str | None:
+        """More than a few independent directions, and noise."""
+        k = model.units
+        if k > MOST_DIRECTIONS:
+            return (
+                f"nodes in {k} directions are too many; lower data.units to {MOST_DIRECTIONS}, or use mean-field or "
+                "dimensionless."
+            )
+        if problem.dimension < k + 2:
+            return f"directions orthogonal to {k} teacher units need two dimensions to be random in; raise dimension to {k + 2}."
+        if model.noisy:
+            return "it is derived without noise on the weights; leave out training.inverse_temperature, or use sgd."
+        if np.linalg.matrix_rank(problem.teacher_overlap) < k:
+            return "the directions of the teacher are not independent; lower data.units, or change data.overlap."
+        return None
 
     def size(self, model: TeacherModel, alike: bool, count: int) -> int:
         """How many points the Gauss rule of at most `count` has."""
@@ -80,6 +98,18 @@ class SubspaceForm(_GaussForm):
 
     step: ClassVar[float] = 0.1
 
+    def refuses(self, problem: OnePassProblem, model: TeacherModel) -> str | None:
+        """Kinks of the labels must be met by nodes."""
+        P = problem.teacher_overlap
+        if why := super().refuses(problem, model):
+            return why
+        if kinks(model.target) and np.any(np.diag(np.diagonal(P)) != P):
+            return (
+                "its nodes meet kinks of the labels along orthogonal directions only; set data.overlap = 'orthonormal', or use "
+                "mean-field."
+            )
+        return None
+
     def law(self, model: TeacherModel, start: Start, count: int) -> tuple[SubspaceNeurons, Kept]:
         """The Gauss rule."""
         points, mass = _gauss(model, start, count)
@@ -107,6 +137,12 @@ class SubspaceForm(_GaussForm):
     def seconds(self, model: TeacherModel, count: int) -> float:
         """All particles at all nodes, in all orders."""
         return 5e-4 + _plane(model.target).weights.size * count * _order_seconds(model.activation)
+
+
+def teacher_form(model: TeacherModel) -> CloudForm | SubspaceForm:
+    """Pairs of particles where these are cheap, else nodes in the teacher's span."""
+    bare = model.train_w and not (model.train_a or model.offsets)
+    return CloudForm() if bare and model.units <= _PAIRED and has_closed_pairs(model) else SubspaceForm()
 
 
 def has_closed_pairs(model: TeacherModel) -> bool:

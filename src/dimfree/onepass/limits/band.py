@@ -21,11 +21,11 @@ from dimfree.errors import DivergenceError, RefusalError
 from dimfree.gaussian.increments import increments, pack, rule, unpack
 from dimfree.gaussian.moments import risk
 from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.directions import TeacherModel, teacher_observables
 from dimfree.onepass.limits.caution import misstated_spread, refused_spread
 from dimfree.onepass.limits.integration import Equations, Integrated
 from dimfree.onepass.limits.ode import HighDimensional
-from dimfree.onepass.model import TeacherModel, teacher_model
-from dimfree.onepass.observe import teacher_observables
+from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem

@@ -11,9 +11,8 @@ from dimfree.description import Observed
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.variance.ladder import variance
+from dimfree.onepass.directions import StructuredModel, node_observables
 from dimfree.onepass.limits.integration import Integration
-from dimfree.onepass.model import StructuredModel
-from dimfree.onepass.observe import node_observables
 from dimfree.onepass.start import Start
 
 

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from dimfree.functions.target import Committee
-from dimfree.onepass.model import DirectionsModel, StructuredModel
+from dimfree.onepass.directions import DirectionsModel, StructuredModel
 from dimfree.onepass.problem import EXTREME
 
 

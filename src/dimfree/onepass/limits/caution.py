@@ -8,18 +8,16 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.description import Times, Values
-from dimfree.functions.activation import Polynomial
 from dimfree.gaussian.increments import Rule, lengthening, rule, spreads
 from dimfree.gaussian.moments import second_moment
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.model import DirectionsModel, ManifoldModel, StructuredModel, TeacherModel
+from dimfree.onepass.directions import DirectionsModel, StructuredModel, TeacherModel
 from dimfree.programs.compiled import brief_program
 
 BADLY = 1.5  # a spread that is wrong by more than this factor is refused
 SLIGHTLY = 1.1  # and told from this one on
 APART = 1.25  # the same for a risk
 _LARGE = 0.05  # eigenvalue times step from which the order beyond the ode is a per cent
-_FEW = 50  # hidden variables below which their features are visibly not Gaussian
 _LOST = 10  # times rtol and the second moment of the target: what cancellation leaves of a risk
 _POINTS = 3000  # of the Gaussian averages here: both orders are seen at the same points
 _LOOKS = 6  # at how many of the saved times the spread is looked at
@@ -41,18 +39,6 @@ def large_eigenvalue(model: StructuredModel) -> Iterator[str]:
         yield (
             f"largest eigenvalue times step is {model.largest_step:.2g}: the ode keeps an error at every dimension (2-5 % seen "
             "for erf, 20-40 % for linear networks ruled by sampling noise); trust chain or sgd."
-        )
-
-
-def few_hidden_variables(model: DirectionsModel) -> Iterator[str]:
-    """Features that are not linear are Gaussian in the limit of many hidden variables only (section 1.3)."""
-    if not isinstance(model, ManifoldModel) or isinstance(model.features, Polynomial):
-        return
-    latent = model.latent.directions.shape[0]
-    if latent < _FEW:
-        yield (
-            f"features of {latent} hidden variables are not Gaussian, which they are taken for, at any dimension (late risks of "
-            f"erf networks on signs {200 / latent:.0f} to {300 / latent:.0f} % off); trust sgd, or raise data.latent."
         )
 
 

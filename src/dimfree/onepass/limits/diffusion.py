@@ -24,10 +24,9 @@ from dimfree.gaussian.draws import normals
 from dimfree.gaussian.increments import Rule, kick, rule
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.variance.ladder import variance_points, variance_seconds
+from dimfree.onepass.directions import TeacherModel, teacher_observables
 from dimfree.onepass.limits.caution import misstated_spread, refused_spread
 from dimfree.onepass.limits.ode import HighDimensional, decayed
-from dimfree.onepass.model import TeacherModel
-from dimfree.onepass.observe import teacher_observables
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import Start, typical_overlaps
 from dimfree.problem import Problem

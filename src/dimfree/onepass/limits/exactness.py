@@ -13,7 +13,7 @@ from dimfree.functions.target import Committee
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.ladder import two_point_error
 from dimfree.gaussian.variance.ladder import variance_error, variance_is_exact, variance_method
-from dimfree.onepass.model import DirectionsModel
+from dimfree.onepass.directions import DirectionsModel
 from dimfree.programs.compiled import brief_program
 
 _KERNELS = 1e-8  # largest error of the two-point kernels that goes without a word, of their size

@@ -11,7 +11,7 @@ from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.variance.ladder import variance
-from dimfree.onepass.model import DirectionsModel, StructuredModel
+from dimfree.onepass.directions import DirectionsModel, StructuredModel
 
 
 class MeanStep(NamedTuple):

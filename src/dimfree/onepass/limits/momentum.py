@@ -13,11 +13,9 @@ from dimfree.description import Observed
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.variance.ladder import variance
+from dimfree.onepass.directions import StructuredModel, node_observables, with_velocities
 from dimfree.onepass.limits.blocks import still
 from dimfree.onepass.limits.integration import Integration
-from dimfree.onepass.model import StructuredModel
-from dimfree.onepass.observe import node_observables
-from dimfree.onepass.real.momentum import with_velocities
 from dimfree.onepass.start import Start
 
 A_RATE = 1000.0  # theta from which momentum is a rate to within half a per mille

@@ -21,11 +21,12 @@ from dimfree.gaussian.moments import GradientTerms, gradient_terms
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.gaussian.variance.ladder import variance, variance_seconds
+from dimfree.onepass.directions import DirectionsModel, teacher_observables
+from dimfree.onepass.inputs.quadrature import MOST_LEVELS, reduction_cost
 from dimfree.onepass.limits.blocks import BlockEquations
 from dimfree.onepass.limits.caution import (
     APART,
     exposure,
-    few_hidden_variables,
     large_eigenvalue,
     risk_apart,
     too_few_dimensions,
@@ -34,9 +35,6 @@ from dimfree.onepass.limits.exactness import inexact_kernels, inexact_variance
 from dimfree.onepass.limits.integration import Equations
 from dimfree.onepass.limits.mean_step import mean_growth
 from dimfree.onepass.limits.momentum import A_RATE, MomentumEquations
-from dimfree.onepass.model import DirectionsModel, StructuredModel
-from dimfree.onepass.observe import teacher_observables
-from dimfree.onepass.quadrature import MOST_LEVELS, reduction_cost
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 from dimfree.programs.compiled import quick_program
@@ -56,16 +54,17 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
         evaluations = 7 * (150 + 2 * problem.run.until)
         kernels = m.width * n * two_point_seconds(m.activation) + 2e-9 * m.width**2 * n + 3e-5
         per_call = kernels + (variance_seconds(m) if self.variance_on else 0.0)
-        blocks = 0 if not isinstance(m, StructuredModel) else m.s.size if m.s.size <= MOST_LEVELS else 20 * n
-        if isinstance(
-            m, StructuredModel
-        ):  # linear equations for every block, and steps that the largest eigenvalue bounds
+        levels, blocks = model.levels, 0
+        if levels is not None:  # linear equations for every block, and steps that the largest eigenvalue bounds
+            blocks = levels.s.size if levels.s.size <= MOST_LEVELS else 20 * n
             per_call += 4e-9 * blocks * n**3
-            fastest = float(np.asarray(m.s).max()) + (float(m.theta) if m.momentum and float(m.theta) < A_RATE else 0.0)
+            fastest = float(np.asarray(levels.s).max()) + (
+                float(m.theta) if m.momentum and float(m.theta) < A_RATE else 0.0
+            )
             evaluations += 3 * problem.run.until * fastest
         nodes = (0.0, 0.0)
-        if isinstance(m, StructuredModel) and m.s.size > MOST_LEVELS:  # which are found before the first evaluation
-            nodes = reduction_cost(float(np.asarray(m.s).max()), n, problem.dimension, problem.run.until)
+        if levels is not None and levels.s.size > MOST_LEVELS:  # which are found before the first evaluation
+            nodes = reduction_cost(float(np.asarray(levels.s).max()), n, problem.dimension, problem.run.until)
         seconds, memory = compiling(m) + evaluations * per_call, 8.0 * 20 * n * n * (1 + blocks)
         return Cost(seconds + nodes[0], evaluations, memory + nodes[1])
 
@@ -83,17 +82,17 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
         return (
             *super().warns(problem, model, seen),
             *too_few_dimensions(model),
-            *few_hidden_variables(model),
+            *model.cautions(),
             *inexact_kernels(model, variances, problem.times),
             *(inexact_variance(model, seen, problem.times) if self.variance_on else ()),
         )
 
     def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
         """Nodes that stand for very many eigenvalues are found from the vectors, which must fit into memory."""
-        if isinstance(model, StructuredModel) and model.s.size > _MOST_VECTORS:
+        if model.levels is not None and model.levels.s.size > _MOST_VECTORS:
             return (
-                f"the covariance has {model.s.size} distinct eigenvalues, and nodes that stand for them are found for at most "
-                f"{_MOST_VECTORS}; round the eigenvalues, or lower dimension."
+                f"the covariance has {model.levels.s.size} distinct eigenvalues, and nodes that stand for them are found for at "
+                f"most {_MOST_VECTORS}; round the eigenvalues, or lower dimension."
             )
         return super().refuses(problem, model)
 
@@ -173,8 +172,8 @@ class HighDimensional(OverlapEquations):
 
     def warns(self, problem: Problem, model: DirectionsModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
         """Near the edge of stability terms of order 1/d decide, which is known by keeping them (docs/choose.md)."""
-        if isinstance(model, StructuredModel):  # where these are not worked out, but how large steps are is known
-            return (*super().warns(problem, model, seen), *large_eigenvalue(model))
+        if model.levels is not None:  # where these are not worked out, but how large steps are is known
+            return (*super().warns(problem, model, seen), *large_eigenvalue(model.levels))
         return (*super().warns(problem, model, seen), *_corrected(problem, model, seen))
 
 
@@ -225,12 +224,13 @@ def _program(
     one: OverlapEquations, model: DirectionsModel, *, variance_on: bool
 ) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
     """Whose program solves the equations: that of overlaps, of overlaps for every eigenvalue, or of velocities too."""
-    if not isinstance(model, StructuredModel):
+    levels = model.levels
+    if levels is None:
         return one, model
     if model.momentum and float(model.theta) < A_RATE:
-        return MomentumEquations(one.rtol, one.atol, variance_on), model.gaussian
+        return MomentumEquations(one.rtol, one.atol, variance_on), levels.gaussian
     # a rate is all that is left of momentum that forgets fast
-    rate = replace(model.gaussian, gamma=model.effective_rate, momentum=False, nesterov=False)
+    rate = replace(levels.gaussian, gamma=model.effective_rate, momentum=False, nesterov=False)
     return BlockEquations(one.rtol, one.atol), rate if variance_on else _still(rate)
 
 
@@ -246,6 +246,6 @@ class GradientFlow(OverlapEquations):
 
     def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
         """The full equations, in which the learning rate is the weight of the variance and nothing else."""
-        if isinstance(model, StructuredModel):
+        if model.levels is not None:
             return _program(self, model, variance_on=False)
         return HighDimensional(self.rtol, self.atol), _still(model)

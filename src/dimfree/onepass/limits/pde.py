@@ -19,35 +19,20 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from dimfree.description import Cost, Evolution, Observed, Values
 from dimfree.functions.schedule import Constant
 from dimfree.onepass.fields.field import Descent, advance, begin
 from dimfree.onepass.fields.form import Form, Kept
-from dimfree.onepass.fields.gaussians_forms import AnisotropicForm, RadialForm
-from dimfree.onepass.fields.hypercube_forms import HypercubeForm
-from dimfree.onepass.fields.langevin import Bath, stirred
-from dimfree.onepass.fields.radial import RadialField
-from dimfree.onepass.fields.teacher_forms import (
-    MOST_DIRECTIONS,
-    CloudForm,
-    SubspaceForm,
-    has_closed_pairs,
-    kinks,
-)
-from dimfree.onepass.fields.trained import Trained
-from dimfree.onepass.limits.staircases import hypercube_cautions, hypercube_refusal
-from dimfree.onepass.model import HypercubeModel, StructuredModel, TeacherModel, TwoGaussiansModel
+from dimfree.onepass.fields.langevin import stirred
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.rule import OnePassModel
+from dimfree.onepass.rule import DimensionFreeModel, OnePassModel
 from dimfree.onepass.sections import GaussianStart
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
 _FINER = 10  # times more steps with noise, which are of first order
-_PAIRED = 2  # directions up to which a cloud of pairs is affordable
 
 
 class Underway(eqx.Module):
@@ -83,7 +68,11 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
     def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
         """What the equations are not derived for."""
         assert isinstance(problem, OnePassProblem)
-        return _rule_refusal(model) or self._start_refusal(problem) or _data_refusal(problem, model)
+        if why := _rule_refusal(model) or self._start_refusal(problem):
+            return why
+        if model.form is None:
+            return f"it is not derived for {problem.unusual or model.about}; use ode or sgd."
+        return model.form.refuses(problem, model)
 
     def cost(self, problem: Problem, model: OnePassModel) -> Cost:
         """Four evaluations a step, and one at every saved time."""
@@ -96,24 +85,17 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
 
     def accuracy(self, problem: Problem, model: OnePassModel) -> float:
         """Finite width, the draw of the start unless it is its own, and the fluctuations of SGD."""
-        if isinstance(
-            model, HypercubeModel
-        ):  # what differs from neuron to neuron is known, the u of order d^(-1/2) is left out
-            shifted = 0.0 if self.own_start else model.target.signs / problem.dimension
-            return 1 / model.width + shifted + float(model.gamma) / (model.width * model.batch)
-        drawn = 0.0 if self.own_start else model.width**-0.5
-        return 1 / model.width + drawn + model.fluctuation
+        assert isinstance(problem, OnePassProblem)
+        return form_of(model).accuracy(problem, model, self.own_start)
 
     def leaves_open(self, problem: Problem, model: OnePassModel) -> str:
         """The width."""
         return f"at width {model.width}"
 
     def warns(self, problem: Problem, model: OnePassModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """What the dynamics on the hypercube cannot learn."""
-        if not isinstance(model, HypercubeModel):
-            return ()
+        """What the dynamics cannot learn."""
         assert isinstance(problem, OnePassProblem)
-        return tuple(hypercube_cautions(problem, model, seen, from_zero=not self.own_start))
+        return form_of(model).warns(problem, model, seen, self.own_start)
 
     def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> Underway:
         """The law of the start, or the measured parameters of the network."""
@@ -124,7 +106,7 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
         form = form_of(model)
         field, clock, step = form.field(model, state.kept), model.schedule.elapsed(times), self._longest(model)
         if model.noisy:
-            (last, key), run = stirred(*_noisy(model, field), (state.descent, state.key), clock, jnp.asarray(step))
+            (last, key), run = stirred(*form.bath(model, field), (state.descent, state.key), clock, jnp.asarray(step))
             risk, falls = field.inner.canonical * run.risk, jnp.all(jnp.isfinite(run.risk))
         else:
             last, run = advance(field, state.descent, clock, jnp.asarray(step))
@@ -176,20 +158,10 @@ def _begun(one: DistributionalDynamics, model: OnePassModel, start: Start, key: 
 
 
 def form_of(model: OnePassModel) -> Form[Any]:
-    """Which numbers a particle has: the fewest that the problem allows."""
-    bare = model.train_w and not (model.train_a or model.offsets)
-    if isinstance(model, TeacherModel):
-        return CloudForm() if bare and model.units <= _PAIRED and has_closed_pairs(model) else SubspaceForm()
-    if isinstance(model, HypercubeModel):
-        return HypercubeForm()
-    assert isinstance(model, TwoGaussiansModel)
-    return RadialForm() if bare and model.signal == model.size else AnisotropicForm()
-
-
-def _noisy(model: OnePassModel, field: Trained) -> tuple[RadialField, Bath]:
-    assert isinstance(model, TwoGaussiansModel), "noise is refused elsewhere"
-    assert isinstance(field.inner, RadialField), "noise is refused elsewhere"
-    return field.inner, Bath(float(model.size), model.beta_eff, model.omega)
+    """Which numbers a particle has."""
+    found = model.form
+    assert found is not None, "a model without a form is refused"
+    return found
 
 
 def _rule_refusal(model: OnePassModel) -> str | None:
@@ -210,53 +182,10 @@ def _rule_refusal(model: OnePassModel) -> str | None:
     return None
 
 
-def _data_refusal(problem: OnePassProblem, model: OnePassModel) -> str | None:
-    match model:
-        case StructuredModel():
-            return f"it is not derived for {problem.unusual}; use ode or sgd."
-        case TeacherModel():
-            return _teacher_refusal(problem, model)
-        case HypercubeModel():
-            return hypercube_refusal(model)
-        case _:
-            return _gaussians_refusal(problem, model)
-
-
-def _gaussians_refusal(problem: OnePassProblem, model: OnePassModel) -> str | None:
-    """Directions need two dimensions to be random in, and noise is reduced to norms of neurons only."""
-    if min(size for size in (problem.signal, problem.dimension - problem.signal) if size) < 2:
-        return "norms of random directions need two dimensions; give both parts of the inputs at least 2 coordinates."
-    if model.noisy and not isinstance(form_of(model), RadialForm):
-        return (
-            "with noise the reduced equation is for the norms of neurons sigma(<w, x>) on isotropic data; leave out "
-            "training.inverse_temperature, or train the first layer only, with bias 0 and no data.signal."
-        )
-    return None
-
-
-def _teacher_refusal(problem: OnePassProblem, model: TeacherModel) -> str | None:
-    """Few independent directions, whose kinks the nodes can meet."""
-    k, P = model.units, problem.teacher_overlap
-    if k > MOST_DIRECTIONS:
-        return f"nodes in {k} directions are too many; lower data.units to {MOST_DIRECTIONS}, or use mean-field or dimensionless."
-    if problem.dimension < k + 2:
-        return f"directions orthogonal to {k} teacher units need two dimensions to be random in; raise dimension to {k + 2}."
-    if model.noisy:
-        return "it is derived without noise on the weights; leave out training.inverse_temperature, or use sgd."
-    if np.linalg.matrix_rank(P) < k:
-        return "the directions of the teacher are not independent; lower data.units, or change data.overlap."
-    if isinstance(form_of(model), SubspaceForm) and kinks(model.target) and np.any(np.diag(np.diagonal(P)) != P):
-        return (
-            "its nodes meet kinks of the labels along orthogonal directions only; set data.overlap = 'orthonormal', or use "
-            "mean-field."
-        )
-    return None
-
-
 class OwnStart(DistributionalDynamics):
     """The same on the hypercube from the network's own (a, u, s): what is left of the gap to SGD is not that u was not zero."""
 
     name: ClassVar[str] = "pde-own-start"
     summary: ClassVar[str] = "the same on the hypercube, from the weights that the network really starts with"
-    models: ClassVar[type[OnePassModel]] = HypercubeModel
+    models: ClassVar[type[OnePassModel]] = DimensionFreeModel  # type: ignore[type-abstract]  # any of them
     own_start: bool = eqx.field(default=True, static=True)

@@ -1,6 +1,5 @@
 """What the limits of overlaps are not derived for, said in one place."""
 
-from dimfree.onepass.model import ManifoldModel
 from dimfree.onepass.rule import OnePassModel
 
 
@@ -19,11 +18,4 @@ def not_derived(model: OnePassModel) -> str | None:
         return "it is derived without noise on the weights; leave out training.inverse_temperature, or use sgd or pde."
     if model.all_scheduled and (float(model.omega) or float(model.omega_a)):
         return "it is derived for decays that do not follow the schedule; set training.scheduled = 'gradient'."
-    return None
-
-
-def hidden_labels(model: OnePassModel) -> str | None:
-    """Why what is worked out for labels of the inputs says nothing of those of hidden variables."""
-    if isinstance(model, ManifoldModel):
-        return "labels of a hidden manifold depend on more than it follows; use sgd or ode."
     return None

@@ -11,8 +11,8 @@ import numpy as np
 
 from dimfree.description import Times, Values
 from dimfree.errors import ProblemError
+from dimfree.onepass.kinds.teacher.section import MultiIndex
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import MultiIndex
 from dimfree.onepass.sections.network import prefactor
 
 LEFT = 0.25  # a component counts as learned when it stays below this share of what it was at the start

@@ -30,10 +30,10 @@ from dimfree.gaussian.even_orders import cosine_moments
 from dimfree.gaussian.particles import MOST_PAIRS, Particles, particles
 from dimfree.gaussian.series import series_size
 from dimfree.gaussian.two_point.ladder import two_point_seconds
+from dimfree.onepass.directions import DirectionsModel
 from dimfree.onepass.limits.exactness import inexact_kernels
 from dimfree.onepass.limits.integration import Equations, Integrated, implicit_steps
 from dimfree.onepass.limits.wide_blocks import WideBlocks, without_blocks
-from dimfree.onepass.model import DirectionsModel, StructuredModel
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 from dimfree.programs.compiled import brief_program
@@ -185,8 +185,8 @@ class Dimensionless(WideNetwork):
     def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
         """The O(p) series needs few teacher directions; all pairs need a moderate width."""
         k, p = model.units, model.width
-        if isinstance(model, StructuredModel):
-            return without_blocks(problem, model) or super().refuses(problem, model)
+        if model.levels is not None:
+            return without_blocks(problem, model.levels) or super().refuses(problem, model)
         if p > MOST_PAIRS and not self._is_linear(model):
             return (
                 f"{k} teacher units are too many for the series that makes width {p} possible; "
@@ -207,16 +207,17 @@ class Dimensionless(WideNetwork):
         m = model
         if self._is_linear(model):
             return 1e-4 + 2e-8 * m.width * (300 + series_size(m.activation, m.units) / 10)  # a short series, mostly
-        blocks = m.s.size * m.units if isinstance(m, StructuredModel) else 0
+        blocks = m.levels.s.size * m.units if m.levels is not None else 0
         return 3e-5 + m.width**2 * (two_point_seconds(m.activation) + 2e-9 * blocks)
 
     def cost(self, problem: Problem, model: DirectionsModel) -> Cost:
         """On structured inputs the largest eigenvalue bounds the steps, and the start has all pairs for every eigenvalue."""
         told = super().cost(problem, model)
-        if not isinstance(model, StructuredModel):
+        levels = model.levels
+        if levels is None:
             return told
-        more = 3 * problem.run.until * float(model.s.max())
-        memory = 8.0 * model.s.size * (model.width + model.units) ** 2
+        more = 3 * problem.run.until * float(levels.s.max())
+        memory = 8.0 * levels.s.size * (model.width + model.units) ** 2
         return Cost(told.seconds + more * self.seconds(model), told.steps + more, told.memory + memory)
 
     def cut_off(self, model: DirectionsModel, state: Particles) -> float:
@@ -225,7 +226,7 @@ class Dimensionless(WideNetwork):
 
     def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
         """Particles for every eigenvalue; or the mean-field limit at infinite dimension, while its angles cost nothing."""
-        if isinstance(model, StructuredModel):
+        if model.levels is not None:
             return WideBlocks(self.rtol, self.atol, self.self_term), model
         if model.width > _NARROW or self._is_linear(model):
             return self, model
@@ -234,7 +235,7 @@ class Dimensionless(WideNetwork):
 
     def _is_linear(self, model: DirectionsModel) -> bool:
         m = model
-        if isinstance(m, StructuredModel):
+        if m.levels is not None:
             return False
         implicit = implicit_steps(model, m.width * (m.units + 2))
         return uses_series(m.activation, m.units, m.width) and not implicit

@@ -15,11 +15,9 @@ from dimfree.description import Observed
 from dimfree.gaussian.block_particles import BlockParticles, block_closure, block_particles
 from dimfree.gaussian.components import has_components, overlap_components
 from dimfree.gaussian.particles import MOST_PAIRS
+from dimfree.onepass.directions import MOST_BLOCKS, StructuredModel
+from dimfree.onepass.inputs.quadrature import MOST_LEVELS
 from dimfree.onepass.limits.integration import Integration
-from dimfree.onepass.limits.scope import hidden_labels
-from dimfree.onepass.model import StructuredModel
-from dimfree.onepass.observe import MOST_BLOCKS
-from dimfree.onepass.quadrature import MOST_LEVELS
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
@@ -66,8 +64,8 @@ class WideBlocks(Integration[StructuredModel, BlockParticles]):
 
 def without_blocks(problem: Problem, model: StructuredModel) -> str | None:
     """Where particles for every eigenvalue are not derived, do not fit, or say nothing that gradient flow would not."""
-    if hidden := hidden_labels(model):
-        return hidden
+    if model.hidden_labels:
+        return model.hidden_labels
     if model.momentum:
         return "it is not derived for momentum; set training.momentum = 0, or use ode, chain or sgd."
     if model.width > MOST_PAIRS:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from dimfree.onepass.rule import OnePassModel
+from dimfree.onepass.weights import Scalars
 
 
 class Samples(NamedTuple):
@@ -23,14 +24,6 @@ class Samples(NamedTuple):
     students: Float[Array, "b p r"]  # lambda = W_0 x
     labels: Float[Array, "b r"]  # y, noise included
     gram: Float[Array, "b b r"]  # x.x'
-
-
-class Scalars(NamedTuple):
-    """What a neuron has beside its weights, and the Q_ii at the start, which the spherical rule keeps."""
-
-    a: Float[Array, "p r"]
-    bias: Float[Array, "p r"]
-    norms: Float[Array, "p r"]
 
 
 class Progress(NamedTuple):

@@ -16,13 +16,13 @@ from dimfree.description import Observed
 from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.draws import chi_squares, lower_triangle, normals
 from dimfree.gaussian.overlaps import eigenpairs, factor
-from dimfree.onepass.model import StructuredModel
-from dimfree.onepass.observe import overlap_risk, structured_observables
-from dimfree.onepass.quadrature import MOST_LEVELS
-from dimfree.onepass.real.block import Progress, Samples, Scalars, run_block
+from dimfree.onepass.directions import StructuredModel, overlap_risks, structured_observables
+from dimfree.onepass.inputs.quadrature import MOST_LEVELS
+from dimfree.onepass.real.block import Progress, Samples, run_block
 from dimfree.onepass.real.blocked import AtBlock, Blocked
 from dimfree.onepass.rule import block_steps
 from dimfree.onepass.start import Start
+from dimfree.onepass.weights import Scalars
 
 
 class BlockNetwork(eqx.Module):
@@ -65,8 +65,7 @@ class BlockChain(Blocked[StructuredModel, BlockNetwork]):
 
     def risks(self, model: StructuredModel, network: BlockNetwork) -> Float[Array, " r"]:
         """From the overlaps."""
-        fields = _blocks(model, network).fields(model.units)
-        return jax.vmap(lambda state, b: overlap_risk(model, state, b))(fields, network.bias)
+        return overlap_risks(model, _blocks(model, network).fields(model.units), network.bias)
 
     def observe(self, model: StructuredModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
         """Overlaps and their risk."""

@@ -15,15 +15,14 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from dimfree.description import Cost, Dynamics, Observed
 from dimfree.gaussian.draws import chi_squares, lower_triangle, normals
 from dimfree.gaussian.overlaps import Overlaps, factor
-from dimfree.onepass.limits.scope import hidden_labels
-from dimfree.onepass.model import DirectionsModel, StructuredModel
-from dimfree.onepass.observe import offset_seconds, overlap_risk, teacher_observables
-from dimfree.onepass.real.block import Progress, Samples, Scalars, run_block
+from dimfree.onepass.directions import DirectionsModel, offset_seconds, overlap_risks, teacher_observables
+from dimfree.onepass.real.block import Progress, Samples, run_block
 from dimfree.onepass.real.block_chain import BlockChain, own_law_pays
 from dimfree.onepass.real.blocked import COMPILING, AtBlock, BlockedSGD
 from dimfree.onepass.real.momentum import MomentumChain
 from dimfree.onepass.rule import block_steps
 from dimfree.onepass.start import Start
+from dimfree.onepass.weights import Scalars
 from dimfree.problem import Problem
 
 _FACTORS = 8  # how many factorisations of Omega share one draw of random numbers
@@ -52,18 +51,19 @@ class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
         """Noise on the weights moves overlaps in a way that is not worked out."""
         if model.noisy:
             return "noise on the weights is not worked out in overlap space; leave out training.inverse_temperature, or use sgd."
-        if hidden := hidden_labels(model):
-            return hidden
-        if isinstance(model, StructuredModel) and not own_law_pays(model):
+        if model.hidden_labels:
+            return model.hidden_labels
+        levels = model.levels
+        if levels is not None and not own_law_pays(levels):
             return (
-                f"{model.s.size} distinct eigenvalues in {problem.dimension} dimensions: the chain is SGD itself; use sgd, or "
+                f"{levels.s.size} distinct eigenvalues in {problem.dimension} dimensions: the chain is SGD itself; use sgd, or "
                 "binned-chain where bins of eigenvalues have many directions."
             )
         return None
 
     def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
         """On structured inputs, a chain for every eigenvalue."""
-        if not isinstance(model, StructuredModel):
+        if model.levels is None:
             return self, model
         return MomentumChain() if model.momentum else BlockChain(), model
 
@@ -73,8 +73,8 @@ class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
         steps = problem.steps(problem.run.until)
         b = block_steps(batch) * batch
         per_sample = 6e-9 * (n + b) + 1e-9 * (n * b + n**3 / b) + 1e-7 + 3e-6 / R
-        if isinstance(model, StructuredModel):
-            per_sample *= model.s.size
+        if model.levels is not None:
+            per_sample *= model.levels.s.size
         looks = len(problem.times) * R * offset_seconds(model)
         return Cost(COMPILING + steps * batch * R * per_sample + looks, steps, 8.0 * R * (3 * b * (b + n) + 4 * n * n))
 
@@ -82,7 +82,7 @@ class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
         self, model: DirectionsModel, start: Start, replicas: int, key: Key[Array, ""]
     ) -> AtBlock[OverlapNetwork]:
         """Every replica starts from the same overlaps."""
-        assert not isinstance(model, StructuredModel), "a chain for every eigenvalue is the one that `runner` names"
+        assert model.levels is None, "a chain for every eigenvalue is the one that `runner` names"
         overlaps, bias = jax.tree.map(lambda x: jnp.broadcast_to(x, (replicas, *x.shape)), (start.overlaps, start.bias))
         norms = jnp.diagonal(overlaps.Q, axis1=-2, axis2=-1)
         return AtBlock(OverlapNetwork(overlaps, bias, norms), jnp.zeros((), int), key)
@@ -118,7 +118,7 @@ class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
 
     def risks(self, model: DirectionsModel, network: OverlapNetwork) -> Float[Array, " r"]:
         """From the overlaps."""
-        return jax.vmap(lambda state, b: overlap_risk(model, state, b))(network.overlaps, network.bias)
+        return overlap_risks(model, network.overlaps, network.bias)
 
     def observe(self, model: DirectionsModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
         """Overlaps and their risk."""

@@ -4,14 +4,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from dimfree.onepass.model import StructuredModel
-from dimfree.onepass.real.block import Samples, Scalars
+from dimfree.onepass.directions import StructuredModel, with_velocities
+from dimfree.onepass.real.block import Samples
 from dimfree.onepass.real.block_chain import BlockChain, BlockNetwork, Parts, drawn_samples
 from dimfree.onepass.real.blocked import AtBlock
 from dimfree.onepass.real.momentum_block import MovingProgress, MovingScalars, run_moving_block
-from dimfree.onepass.real.vectors import Network, VectorSGD, products
+from dimfree.onepass.real.vectors import VectorSGD, products
 from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import Start
+from dimfree.onepass.weights import Network, Scalars
 
 
 class MovingNetwork(Network):
@@ -38,7 +39,6 @@ class MomentumSGD(VectorSGD):
         self, model: OnePassModel, network: Network, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
     ) -> Network:
         """Matrix products for the whole block, small sequential updates, one rank-b update of weights and velocities."""
-        assert isinstance(model, StructuredModel)
         assert isinstance(network, MovingNetwork)
         p, (R, _, d) = model.width, network.students.shape
         X, hidden = model.law.draw(key, R, self.steps_per_block(model) * model.batch, d)
@@ -91,13 +91,6 @@ class MomentumChain(BlockChain):
         after = progress.scalars
         Omega = _updated(model, network.Omega, parts, progress)
         return MovingBlocks(Omega, after.at.a.T, after.at.bias.T, network.norms, after.a.T, after.bias.T)
-
-
-def with_velocities(Omega: Float[Array, "*batch n n"], p: int) -> Float[Array, "*batch N N"]:
-    """Overlaps of students, velocities at rest, and teachers."""
-    n = Omega.shape[-1] + p
-    kept = jnp.array([*range(p), *range(2 * p, n)])
-    return jnp.zeros((*Omega.shape[:-2], n, n)).at[..., kept[:, None], kept].set(Omega)
 
 
 def _updated(

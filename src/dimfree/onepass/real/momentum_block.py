@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from dimfree.onepass.model import StructuredModel
-from dimfree.onepass.real.block import Samples, Scalars
+from dimfree.onepass.real.block import Samples
+from dimfree.onepass.rule import OnePassModel
+from dimfree.onepass.weights import Scalars
 
 
 class Pair(NamedTuple):
@@ -38,7 +39,7 @@ class MovingProgress(NamedTuple):
 
 
 def run_moving_block(
-    model: StructuredModel,
+    model: OnePassModel,
     samples: Samples,
     velocities: Float[Array, "b p r"],
     scalars: MovingScalars,
@@ -92,7 +93,7 @@ def run_moving_block(
     return MovingProgress(T, C, scalars)
 
 
-def _rule(model: StructuredModel, decay: Array, on: Array) -> tuple[Array, Float[Array, "2 2"]]:
+def _rule(model: OnePassModel, decay: Array, on: Array) -> tuple[Array, Float[Array, "2 2"]]:
     """How far a fresh gradient moves the weights, and what happens to weights and velocities; nothing in a step not taken."""
     beta, eps = model.beta, decay * (1 - model.beta) * model.time_step
     ahead = 1 + beta if model.nesterov else jnp.ones(())

@@ -12,14 +12,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from dimfree.description import Cost, Observed, Values
-from dimfree.onepass.limits.scope import hidden_labels
-from dimfree.onepass.model import StructuredModel
-from dimfree.onepass.observe import structured_observables
+from dimfree.onepass.directions import StructuredModel, level_overlaps, structured_observables
 from dimfree.onepass.pool import GAUSSIAN, says_of_rows
 from dimfree.onepass.real.blocked import AtBlock, BlockedSGD
-from dimfree.onepass.real.vectors import Network, VectorSGD, level_overlaps, walker
+from dimfree.onepass.real.vectors import VectorSGD, walker
 from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import Start
+from dimfree.onepass.weights import Network
 from dimfree.problem import Problem
 
 
@@ -36,8 +35,8 @@ class RowsSGD(BlockedSGD[StructuredModel, Network]):
 
     def refuses(self, problem: Problem, model: StructuredModel) -> str | None:
         """Rows are needed, and labels that are functions of them."""
-        if hidden := hidden_labels(model):
-            return hidden
+        if model.hidden_labels:
+            return model.hidden_labels
         if model.pool is None:
             return "there are no rows to draw; set data.covariance = {kind = 'features', file = 'X.npy'}, or use sgd."
         return None

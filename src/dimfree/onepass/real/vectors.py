@@ -2,49 +2,18 @@
 
 from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Int, Key, PyTree
 
 from dimfree.description import Cost, Dynamics, Observed
-from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.draws import normals
-from dimfree.gaussian.neuron_risk import risk_seconds
-from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.hypercube import hypercube_look, look_seconds
-from dimfree.onepass.law import level_of
-from dimfree.onepass.manifold_risk import manifold_risk, manifold_seconds
-from dimfree.onepass.model import (
-    DirectionsModel,
-    HypercubeModel,
-    ManifoldModel,
-    StructuredModel,
-    TeacherModel,
-    TwoGaussiansModel,
-)
-from dimfree.onepass.observe import (
-    MOST_BLOCKS,
-    gaussians_risk,
-    offset_seconds,
-    overlap_risk,
-    part_norms,
-    structured_observables,
-    teacher_observables,
-)
-from dimfree.onepass.real.block import Progress, Samples, Scalars, run_block
+from dimfree.onepass.real.block import Progress, Samples, run_block
 from dimfree.onepass.real.blocked import COMPILING, AtBlock, BlockedSGD
 from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import Start
+from dimfree.onepass.weights import Network, Scalars
 from dimfree.problem import Problem
-
-
-class Network(eqx.Module):
-    """Students of every replica, the teachers they share, and what neurons have beside their weights."""
-
-    students: Float[Array, "r p d"]
-    teachers: Float[Array, "k d"]
-    scalars: Scalars
 
 
 class VectorSGD(BlockedSGD[OnePassModel, Network]):
@@ -59,30 +28,22 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
     def cost(self, problem: Problem, model: OnePassModel) -> Cost:
         """Per sample: d draws, products with all weights, a share of the Gram matrix; with noise, draws for every weight."""
         p, d, R, steps = model.width, problem.dimension, problem.run.replicas, problem.steps(problem.run.until)
-        n = p + (model.units if isinstance(model, DirectionsModel) else 0)
-        per_sample = d * (9e-9 + 1e-10 * n) + 3e-8 * n + 1e-6 / R
-        if isinstance(model, ManifoldModel):
-            per_sample += 6e-11 * d * (d + model.latent.directions.shape[0])
+        n = p + model.units
+        per_sample = d * (9e-9 + 1e-10 * n) + 3e-8 * n + 1e-6 / R + model.draw_seconds
         if model.noisy:
             per_sample += 6.5e-9 * p * d / model.batch  # noise is drawn once a step
-        looks = len(problem.times) * (R * _look_seconds(model) + manifold_seconds(model, R))
-        b = (
-            self.steps_per_block(model) * model.batch
-        )  # samples that are there at once, and products of all pairs of them
+        looks = len(problem.times) * model.look_seconds(R)
+        b = self.steps_per_block(model) * model.batch  # samples that are there at once, with products of all pairs
         memory = R * (d * (8.0 * n + 12.5 * b) + 24.0 * b**2)
         return Cost(COMPILING + steps * model.batch * R * per_sample + looks, steps, memory)
 
     def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
-        """Vectors of structured inputs that would fill the memory."""
-        if isinstance(model, StructuredModel) and model.roots is None:
-            return (
-                f"vectors of dimension {problem.dimension} with a covariance do not fit; lower dimension, or use chain."
-            )
-        return None
+        """Vectors that would fill the memory."""
+        return model.too_large
 
     def twin(self, model: OnePassModel) -> tuple[Dynamics[Any, Start, Any], OnePassModel]:
         """With momentum, vectors and their velocities."""
-        return (walker(model) if has_momentum(model) else self), model
+        return (walker(model) if model.momentum else self), model
 
     def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[Network]:
         """Every replica starts from the same network."""
@@ -96,103 +57,31 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         self, model: OnePassModel, network: Network, block: Int[Array, ""], key: Key[Array, ""], active: Int[Array, ""]
     ) -> Network:
         """Matrix products for the whole block, small sequential updates, one rank-b update of the weights."""
-        assert not has_momentum(model), "velocities are part of the state of the description that `runner` names"
+        assert not model.momentum, "velocities are part of the state of the description that `runner` names"
         steps = self.steps_per_block(model)
         taken = _shaken_steps if model.noisy else _learned_block
         return taken(model, network, block * steps, steps, key, active)
 
     def look(self, model: OnePassModel, network: Network) -> PyTree[Float[Array, "r ..."]]:
-        """Overlaps measured on the vectors; on two Gaussians norms and risks; on the hypercube what test points see."""
-        bias, a = network.scalars.bias.T, network.scalars.a.T
-        if isinstance(model, ManifoldModel):
-            blocks = level_overlaps(model, network)
-            return blocks, bias, manifold_risk(model, network.students, blocks.fields(model.units), bias)
-        if isinstance(model, StructuredModel):
-            return level_overlaps(model, network), bias
-        if isinstance(model, TeacherModel):
-            return _overlaps(network), bias
-        if isinstance(model, HypercubeModel):
-            seen = jax.lax.map(lambda one: hypercube_look(model, *one), (network.students, bias, a))
-            return {**seen, "a": a, **({"bias": bias} if model.offsets else {})}
-        assert isinstance(model, TwoGaussiansModel)
-        r1, r2 = part_norms(network.students, model.signal)
-        return {"risk": self.risks(model, network), "a": a, "bias": bias, "r1": r1, "r2": r2}
+        """What the kind of data sees of a network."""
+        return model.look(network)
 
     def risks(self, model: OnePassModel, network: Network) -> Float[Array, " r"]:
         """Population risks, each from the state of one network."""
-        bias, a = network.scalars.bias.T, network.scalars.a.T
-        if isinstance(model, StructuredModel):
-            fields = level_overlaps(model, network).fields(model.units)
-            if isinstance(model, ManifoldModel):
-                return manifold_risk(model, network.students, fields, bias)["risk"]
-            return jax.vmap(lambda state, b: overlap_risk(model, state, b))(fields, bias)
-        if isinstance(model, TeacherModel):
-            return jax.vmap(lambda state, b: overlap_risk(model, state, b))(_overlaps(network), bias)
-        if isinstance(model, HypercubeModel):
-            return jax.lax.map(lambda one: hypercube_look(model, *one)["risk"], (network.students, bias, a))
-        assert isinstance(model, TwoGaussiansModel)
-        return jax.lax.map(lambda one: gaussians_risk(model, *one), (network.students, bias, a))
+        return model.risks(network)
 
     def observe(self, model: OnePassModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
-        """The risk of a teacher's student is a function of its overlaps."""
-        if isinstance(model, ManifoldModel):
-            *overlaps, risk = looks
-            seen = structured_observables(model, *overlaps)
-            seen.pop("components", None)  # those of Gaussian inputs
-            return seen | risk
-        if isinstance(model, StructuredModel):
-            return structured_observables(model, *looks)
-        return teacher_observables(model, *looks) if isinstance(model, TeacherModel) else looks
-
-
-def has_momentum(model: OnePassModel) -> bool:
-    """Whether velocities are carried on."""
-    return isinstance(model, StructuredModel) and model.momentum
+        """What follows from what was seen."""
+        return model.observe(looks)
 
 
 def walker(model: OnePassModel) -> VectorSGD:
     """Who walks: without momentum, or with it."""
-    if not has_momentum(model):
+    if not model.momentum:
         return VectorSGD()
     from dimfree.onepass.real.momentum import MomentumSGD  # which is such a walker itself
 
     return MomentumSGD()
-
-
-def _look_seconds(model: OnePassModel) -> float:
-    """What a look at one network costs."""
-    match model:
-        case DirectionsModel():
-            return offset_seconds(model)
-        case HypercubeModel():
-            return look_seconds(model)
-        case _:
-            return risk_seconds(model.width)
-
-
-def _overlaps(network: Network) -> Overlaps:
-    W, d = network.students, network.students.shape[-1]
-    return Overlaps(W @ jnp.swapaxes(W, 1, 2) / d, W @ network.teachers.T / d, network.scalars.a.T)
-
-
-def level_overlaps(model: StructuredModel, network: Network) -> Blocks:
-    """Overlaps of students and teachers for every eigenvalue; all of them as one block where they are many."""
-    d, teachers, count = network.students.shape[-1], network.teachers, model.s.size
-    level = level_of(model.multiplicities, d)
-
-    def one(W: Float[Array, "p d"]) -> Float[Array, "b n n"]:
-        every = jnp.concatenate([W, teachers])
-        if count <= MOST_BLOCKS:
-            return jnp.stack([(every * (level == number)) @ every.T for number in range(count)])
-        # two nodes carry what is seen of many levels: Sigma, and the identity, which no preactivation sees
-        seen = (every * model.s[level]) @ every.T
-        return jnp.stack([seen, every @ every.T - seen])
-
-    Omega = jax.lax.map(one, network.students) / d
-    shown = (model.s, model.rho) if count <= MOST_BLOCKS else (jnp.array([1.0, 0.0]), jnp.zeros(2))
-    replicas = network.students.shape[0]
-    s, rho = (jnp.broadcast_to(x, (replicas, x.size)) for x in shown)
-    return Blocks(Omega, network.scalars.a.T, s, rho, jnp.zeros(replicas))
 
 
 def _learned_block(

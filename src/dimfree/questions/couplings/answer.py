@@ -24,6 +24,7 @@ from dimfree.errors import DivergenceError, ProblemError, RefusalError
 from dimfree.gaussian.moments import risk
 from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.machine import duration
+from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.fields.cloud import (
     Cloud,
     NetworkField,
@@ -37,12 +38,14 @@ from dimfree.onepass.fields.cloud import (
     split,
 )
 from dimfree.onepass.limits.scope import not_derived
-from dimfree.onepass.model import TeacherModel, second_layer, teacher_model
+from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.blocked import AtBlock
-from dimfree.onepass.real.vectors import Network, VectorSGD
+from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.rule import second_layer
 from dimfree.onepass.sections import GaussianStart
 from dimfree.onepass.start import Start, draw_start
+from dimfree.onepass.weights import Network
 from dimfree.problem import Problem
 from dimfree.questions.answer import Answer
 from dimfree.questions.couplings.question import QUESTION

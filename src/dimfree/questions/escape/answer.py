@@ -13,9 +13,9 @@ from dimfree.errors import ProblemError
 from dimfree.functions.leap import Leap, Terms, coordinate_leap, directions, subspace_leap
 from dimfree.gaussian.labels import generative_exponent
 from dimfree.gaussian.links import hermite_coefficients
+from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher
 from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import MultiIndex, Teacher
 from dimfree.problem import Problem
 from dimfree.questions.answer import Answer
 from dimfree.questions.escape.link import link_of, shared_exponent

@@ -4,9 +4,10 @@ import numpy as np
 
 from dimfree.functions import Activation, Polynomial, activation
 from dimfree.gaussian.links import hermite_coefficients, information_exponent
-from dimfree.onepass.model import second_layer, teacher_model
+from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher
+from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import MultiIndex, Teacher
+from dimfree.onepass.rule import second_layer
 from dimfree.problem.activation import Hermite, Written
 
 

@@ -9,10 +9,12 @@ import jax.numpy as jnp
 
 from dimfree.errors import ProblemError
 from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits.ode import GradientFlow, HighDimensional, OverlapEquations
 from dimfree.onepass.limits.scope import not_derived
-from dimfree.onepass.model import TeacherModel, second_layer, teacher_model
+from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.rule import second_layer
 from dimfree.questions.escape.link import growing_side, shared_exponent
 from dimfree.questions.exit_times.event import exit_events
 

@@ -20,9 +20,10 @@ from dimfree.comparison.budget import LeftOut
 from dimfree.errors import ProblemError, RefusalError
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.machine import duration
+from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits.diffusion import Diffusion
 from dimfree.onepass.limits.ode import HighDimensional, compiling
-from dimfree.onepass.model import TeacherModel, teacher_model
+from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.passages import draw_starts

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 from dimfree.comparison.budget import LeftOut
 from dimfree.errors import ProblemError
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import SphereStart, Teacher
+from dimfree.onepass.sections import SphereStart
 from dimfree.questions.exit_times.formulas import Estimate, annealed, quenched
 
 

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from dimfree.description import Evolution
-from dimfree.onepass.model import TeacherModel, teacher_model
+from dimfree.onepass.directions import TeacherModel
+from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.passages import advance_passage, begin_passage, scattered, stride_for

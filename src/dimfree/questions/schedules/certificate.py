@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.model import TeacherModel
+from dimfree.onepass.directions import TeacherModel
 from dimfree.programs.compiled import quick_program
 from dimfree.questions.schedules.grid import Grid
 from dimfree.questions.schedules.parts import dot, parts

@@ -11,9 +11,10 @@ import numpy as np
 from dimfree.comparison.run import starts_of
 from dimfree.errors import ProblemError, RefusalError, suggest
 from dimfree.machine import duration
+from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits.integration import implicit_steps
 from dimfree.onepass.limits.ode import HighDimensional, compiling
-from dimfree.onepass.model import TeacherModel, teacher_model
+from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import GaussianStart, SphereStart
 from dimfree.onepass.start import Start

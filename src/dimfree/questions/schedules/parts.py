@@ -14,8 +14,8 @@ from jaxtyping import Array, Float
 from dimfree.functions.schedule import Held
 from dimfree.gaussian.moments import risk
 from dimfree.gaussian.overlaps import Overlaps
+from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits.ode import HighDimensional
-from dimfree.onepass.model import TeacherModel
 from dimfree.programs.compiled import brief_program
 
 Objective = Literal["mean-log", "mean", "worst"]

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.model import TeacherModel
+from dimfree.onepass.directions import TeacherModel
 from dimfree.questions.schedules.grid import Grid
 from dimfree.questions.schedules.parts import Objective
 from dimfree.questions.schedules.walk import Steered, steered

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.gaussian.overlaps import Overlaps
-from dimfree.onepass.model import TeacherModel
+from dimfree.onepass.directions import TeacherModel
 from dimfree.programs.compiled import program
 from dimfree.questions.schedules.parts import Objective, greedy, objective, velocity
 

@@ -20,8 +20,8 @@ from dimfree.gaussian.level_sets import level_sets
 from dimfree.gaussian.links import information_exponent
 from dimfree.gaussian.preprocessing import Preprocessing
 from dimfree.machine import duration
+from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import Teacher
 from dimfree.problem import Problem
 from dimfree.problem.activation import Written
 from dimfree.progress import Watcher, nobody

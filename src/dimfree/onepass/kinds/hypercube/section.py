@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, NonNegativeFloat, PlainSerializer, model_validator
 
-from dimfree.problem.section import Section
+from dimfree.onepass.kind import DataSection
+from dimfree.onepass.sections.start import OverlapStart
+
+if TYPE_CHECKING:
+    from dimfree.onepass.problem import OnePassProblem
 
 MOST_COORDINATES = 20  # averages are sums over all 2^P signs that decide a label
 
@@ -51,7 +55,7 @@ def _number(key: str, value: Any) -> float:
 Coefficients = Annotated[tuple[tuple[str, float], ...], BeforeValidator(_read), PlainSerializer(dict)]
 
 
-class Hypercube(Section):
+class Hypercube(DataSection):
     """Uniform inputs in {-1, 1}^d, divided by sqrt(d), labels h(z) + noise with z a few of the d signs.
 
     `coefficients` are those of h = sum_S coefficients[S] prod_{i in S} z_i, by the coordinates of S counted from 1: {"1": 1.0,
@@ -59,7 +63,6 @@ class Hypercube(Section):
     other sections are those of the literature on staircases: many sigmoid neurons, of which both layers learn, on batches.
     """
 
-    title: ClassVar[str] = "[data]"
     embedded: ClassVar[dict[str, Any]] = {
         "dimension": 100,
         "network": {
@@ -102,3 +105,16 @@ class Hypercube(Section):
     def coordinates(self) -> tuple[int, ...]:
         """The coordinates that the label depends on, counted from 1, in increasing order."""
         return tuple(sorted({i for support in self.supports for i in support}))
+
+    def check(self, problem: "OnePassProblem") -> None:
+        """Coordinates that there are, and a start that says what weights are along them."""
+        if self.coordinates[-1] > problem.dimension:
+            raise ValueError(
+                f"data.coefficients name the coordinate {self.coordinates[-1]} of inputs of dimension {problem.dimension}; "
+                "raise dimension, or count coordinates from 1."
+            )
+        if isinstance(problem.start, OverlapStart):
+            raise ValueError(
+                "start.kind = 'overlaps' does not say what weights are along the axes of a hypercube; "
+                "choose 'gaussian', 'sphere' or 'weights'."
+            )

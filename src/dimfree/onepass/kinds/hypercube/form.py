@@ -5,20 +5,23 @@ a preactivation is s G with a Gaussian G. So it is the dynamics of a subspace at
 sum over them is exact, and averages over G are those of gaussian/even_orders.py. Time is the sheet's, R twice the risk.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from dimfree.description import Values
 from dimfree.functions.activation import Erf, PiecewiseLinear, Polynomial
 from dimfree.functions.fourier import all_signs, fourier_coefficients
 from dimfree.onepass.fields.form import Form, Kept, equal, quantiles
 from dimfree.onepass.fields.subspace import Plane, SubspaceField, SubspaceNeurons
 from dimfree.onepass.fields.subspace_trained import subspace_trained
 from dimfree.onepass.fields.trained import Trained
-from dimfree.onepass.hypercube import split_weights
-from dimfree.onepass.model import HypercubeModel
+from dimfree.onepass.kinds.hypercube.model import HypercubeModel, split_weights
+from dimfree.onepass.kinds.hypercube.staircases import hypercube_cautions
+from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import Start
 
 
@@ -30,6 +33,23 @@ class HypercubeForm(Form[HypercubeModel]):
     def size(self, model: HypercubeModel, alike: bool, count: int) -> int:
         """More than there are neurons would have the same second layers."""
         return min(count, model.width)
+
+    def refuses(self, problem: OnePassProblem, model: HypercubeModel) -> str | None:
+        """Noise."""
+        if model.noisy:
+            return "it is derived without noise on the weights; leave out training.inverse_temperature, or use sgd."
+        return None
+
+    def accuracy(self, problem: OnePassProblem, model: HypercubeModel, own_start: bool) -> float:
+        """What differs from neuron to neuron is known; the u of order d^(-1/2) is left out."""
+        shifted = 0.0 if own_start else model.target.signs / problem.dimension
+        return 1 / model.width + shifted + float(model.gamma) / (model.width * model.batch)
+
+    def warns(
+        self, problem: OnePassProblem, model: HypercubeModel, seen: Mapping[str, Values], own_start: bool
+    ) -> tuple[str, ...]:
+        """What could not be learned."""
+        return tuple(hypercube_cautions(problem, model, seen, from_zero=not own_start))
 
     def law(self, model: HypercubeModel, start: Start, count: int) -> tuple[SubspaceNeurons, Kept]:
         """Quantiles of the second layer."""

@@ -14,19 +14,37 @@ from dimfree.gaussian.directions import radial_table
 from dimfree.gaussian.two_directions import angular_table
 from dimfree.onepass.fields.anisotropic import AnisotropicField, Neurons
 from dimfree.onepass.fields.form import Form, Kept, equal, quantiles, repeated_in_time
-from dimfree.onepass.fields.radial import ScaledRadialField, inputs, unit_radii
+from dimfree.onepass.fields.langevin import Bath
+from dimfree.onepass.fields.radial import RadialField, ScaledRadialField, inputs, unit_radii
 from dimfree.onepass.fields.trained import Trained
-from dimfree.onepass.model import TwoGaussiansModel
-from dimfree.onepass.observe import part_norms
+from dimfree.onepass.kinds.gaussians.model import TwoGaussiansModel, part_norms
+from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import Start
 
 _GOLDEN, _SILVER = (5**0.5 - 1) / 2, 2**0.5 - 1  # the turns of a lattice in two and three dimensions
 
 
-class RadialForm(Form[TwoGaussiansModel]):
-    """Only the first layer of neurons without offsets is trained, on isotropic data: a particle is a norm r."""
+class _GaussiansForm(Form[TwoGaussiansModel]):
+    """Norms of directions that are random."""
 
     step: ClassVar[float] = 0.02
+
+    def refuses(self, problem: OnePassProblem, model: TwoGaussiansModel) -> str | None:
+        """Directions need two dimensions to be random in."""
+        if min(size for size in (model.signal, model.size - model.signal) if size) < 2:
+            return (
+                "norms of random directions need two dimensions; give both parts of the inputs at least 2 coordinates."
+            )
+        return None
+
+
+class RadialForm(_GaussiansForm):
+    """Only the first layer of neurons without offsets is trained, on isotropic data: a particle is a norm r."""
+
+    def bath(self, model: TwoGaussiansModel, field: Trained) -> tuple[RadialField, Bath]:
+        """Norms of neurons that are stirred in all d directions."""
+        assert isinstance(field.inner, RadialField)
+        return field.inner, Bath(float(model.size), model.beta_eff, model.omega)
 
     def law(self, model: TwoGaussiansModel, start: Start, count: int) -> tuple[Float[Array, " n"], Kept]:
         """Quantiles of the norm."""
@@ -55,10 +73,19 @@ class RadialForm(Form[TwoGaussiansModel]):
         return 8e-7 * count
 
 
-class AnisotropicForm(Form[TwoGaussiansModel]):
+class AnisotropicForm(_GaussiansForm):
     """Everything else: a particle is (a, b, r1, r2)."""
 
-    step: ClassVar[float] = 0.02
+    def refuses(self, problem: OnePassProblem, model: TwoGaussiansModel) -> str | None:
+        """Noise is reduced to norms of neurons only."""
+        if why := super().refuses(problem, model):
+            return why
+        if model.noisy:
+            return (
+                "with noise the reduced equation is for the norms of neurons sigma(<w, x>) on isotropic data; leave out "
+                "training.inverse_temperature, or train the first layer only, with bias 0 and no data.signal."
+            )
+        return None
 
     def law(self, model: TwoGaussiansModel, start: Start, count: int) -> tuple[Neurons, Kept]:
         """Quantiles of each number."""
@@ -89,6 +116,12 @@ class AnisotropicForm(Form[TwoGaussiansModel]):
     def seconds(self, model: TwoGaussiansModel, count: int) -> float:
         """All particles in all orders of the series."""
         return (8e-7 + 2.5e-7 * len(angular_table(_sizes(model)))) * count
+
+
+def gaussians_form(model: TwoGaussiansModel) -> RadialForm | AnisotropicForm:
+    """The norm of a neuron, where nothing else matters."""
+    bare = model.train_w and not (model.train_a or model.offsets)
+    return RadialForm() if bare and model.signal == model.size else AnisotropicForm()
 
 
 def _sizes(model: TwoGaussiansModel) -> tuple[float, float]:

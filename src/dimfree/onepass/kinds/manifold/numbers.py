@@ -12,9 +12,10 @@ from jaxtyping import Float, Float32
 
 from dimfree.functions.features import FEATURES
 from dimfree.gaussian.feature_covariance import feature_covariance, feature_slope
-from dimfree.onepass.spectrum import Spectrum, diagonalised
+from dimfree.onepass.inputs.spectrum import Spectrum, diagonalised
+from dimfree.onepass.kinds.manifold.section import HiddenManifold
+from dimfree.onepass.problem import OnePassProblem
 
-_NOTHING = 1e-9  # of a variance: rounding
 _DRAW = 20200611  # tells these numbers from all others that a seed gives
 
 Matrix = Float[np.ndarray, "_ _"]
@@ -31,8 +32,15 @@ class Manifold(NamedTuple):
     residual: Float[np.ndarray, "k k"]  # P_res
 
 
+def manifold_of(problem: OnePassProblem) -> Manifold:
+    """That of a problem."""
+    data = problem.data
+    assert isinstance(data, HiddenManifold)
+    return manifold(data.features, data.teacher_overlap, data.latent, problem.dimension, problem.run.seed)
+
+
 def manifold(features: str, overlap: Matrix, latent: int, dimension: int, seed: int) -> Manifold:
-    """That of a problem: the same numbers for the same seed."""
+    """The same numbers for the same seed."""
     return _manifold(features, tuple(map(tuple, overlap.tolist())), latent, dimension, seed)
 
 
@@ -53,17 +61,6 @@ def _manifold(
     teachers = found.explained(seen)
     residual = P - (teachers * found.coordinates) @ teachers.T / dimension
     return Manifold(found, F.T.astype(np.float32), (basis / np.sqrt(size)).astype(np.float32), w, teachers, residual)
-
-
-def said_of_manifold(found: Manifold) -> str:
-    """How much of what the teacher sees no student can see."""
-    latent, d = found.directions.shape
-    share = np.trace(found.residual) / np.sum(found.latent_teachers**2)
-    unseen = f"a share of {share:.2g}" if share > _NOTHING else "nothing"
-    return (
-        f"Inputs are {d} features of {latent} hidden variables; of the variance of the teacher's preactivations {unseen} is out "
-        "of sight for every student."
-    )
 
 
 def _root(P: Matrix) -> Matrix:

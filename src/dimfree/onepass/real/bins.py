@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from dimfree.gaussian.blocks import Blocks
-from dimfree.onepass.model import StructuredModel, few_directions
+from dimfree.onepass.directions import StructuredModel, few_directions
 from dimfree.onepass.start import Start
 from dimfree.onepass.structured_start import summed_overlaps
 

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from dimfree.errors import ProblemError
 from dimfree.machine import refuse_above_memory
-from dimfree.onepass.sections.covariance import (
+from dimfree.onepass.inputs.covariance import (
     AnyCovariance,
     Features,
     Isotropic,

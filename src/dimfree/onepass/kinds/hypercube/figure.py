@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dimfree.drawing import draw_account, draw_deviation, from_zero, looks, told
-from dimfree.onepass.limits.staircases import plateau
+from dimfree.onepass.kinds.hypercube.section import Hypercube
+from dimfree.onepass.kinds.hypercube.staircases import plateau
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import Hypercube
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dimfree.drawing import Look, draw_account, draw_deviation, from_zero, looks, told
+from dimfree.onepass.kinds.gaussians.section import TwoGaussians
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import TwoGaussians
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -83,7 +83,8 @@ def _bins(laws: list[np.ndarray]) -> np.ndarray:
 def _title(problem: OnePassProblem) -> str:
     training, data = problem.training, problem.data
     assert isinstance(data, TwoGaussians)
-    subspace = f", signal in {problem.signal}" if problem.signal < problem.dimension else ""
+    signal = data.telling(problem.dimension)
+    subspace = f", signal in {signal}" if signal < problem.dimension else ""
     noise = f", inverse temperature {training.inverse_temperature:g}" if training.inverse_temperature else ""
     return (
         f"two Gaussians, contrast {data.contrast:g}, dimension {problem.dimension}{subspace}, "

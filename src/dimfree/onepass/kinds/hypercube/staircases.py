@@ -11,9 +11,9 @@ from dimfree.description import Values
 from dimfree.functions.activation import Activation
 from dimfree.functions.leap import Staircase, staircase
 from dimfree.gaussian.nodes import trapezoid
-from dimfree.onepass.model import HypercubeModel
+from dimfree.onepass.kinds.hypercube.model import HypercubeModel, hypercube_model
+from dimfree.onepass.kinds.hypercube.section import Hypercube
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections import Hypercube
 
 _NOTHING = 1e-12  # of the size of an activation: what rounding leaves of a moment that vanishes
 _STILL = 1e-6  # a mean weight that rounding may reach from 0
@@ -45,6 +45,14 @@ def said_of_staircase(data: Hypercube) -> str:
     )
 
 
+def said_of_hypercube(problem: OnePassProblem) -> str:
+    """What can be learned."""
+    data = problem.data
+    assert isinstance(data, Hypercube)
+    said = (said_of_staircase(data), *said_of_derivatives(problem, hypercube_model(problem)))
+    return " ".join(one[0].upper() + one[1:] for one in said)
+
+
 def vanishing_orders(problem: OnePassProblem, model: HypercubeModel) -> tuple[int, ...]:
     """The sizes of products for which the neurons of the start have no derivative: E sigma^(r)(b + s G) = 0."""
     data = problem.data
@@ -63,13 +71,6 @@ def said_of_derivatives(problem: OnePassProblem, model: HypercubeModel) -> Itera
             f"{problem.network.bias_start:g}), and products of {said} coordinates need them; choose another activation, or "
             "set network.bias_start."
         )
-
-
-def hypercube_refusal(model: HypercubeModel) -> str | None:
-    """What the equations are not derived for."""
-    if model.noisy:
-        return "it is derived without noise on the weights; leave out training.inverse_temperature, or use sgd."
-    return None
 
 
 def hypercube_cautions(

@@ -1,0 +1,259 @@
+"""Labels of a few directions of Gaussian inputs: the models that overlaps speak of, and what is seen of their networks.
+
+Labels are functions of the teachers' preactivations, so that everything that is averaged depends on how preactivations covary:
+on the overlaps Q, M and P on isotropic inputs, and on those of every eigenvalue on inputs with a covariance. Who needs the
+latter asks `levels`, which is None on isotropic inputs.
+"""
+
+from collections.abc import Callable, Iterator
+from math import sqrt
+from typing import TYPE_CHECKING, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Float32, Int, PyTree
+
+from dimfree.description import Observed
+from dimfree.functions.target import Target
+from dimfree.gaussian.blocks import Blocks
+from dimfree.gaussian.components import has_components, overlap_components
+from dimfree.gaussian.moments import risk
+from dimfree.gaussian.offset_risk import offset_risk
+from dimfree.gaussian.overlaps import Overlaps
+from dimfree.gaussian.two_point.shifted import shifted_seconds
+from dimfree.onepass.inputs.quadrature import MOST_LEVELS
+from dimfree.onepass.law import Pool, RowsLaw, StructuredLaw, TeacherLaw, level_of
+from dimfree.onepass.rule import OnePassModel, block_steps
+from dimfree.onepass.weights import Network
+
+if TYPE_CHECKING:
+    from dimfree.onepass.fields.form import Form
+
+MOST_BLOCKS = 32  # eigenvalues up to which overlaps are told one by one
+_PAIRS = 1_000_000  # of neurons, whose averages are computed at once
+
+
+class DirectionsModel(OnePassModel):
+    """Gaussian inputs, labels from a function of a few directions."""
+
+    about: ClassVar[str] = "fresh samples of a teacher"
+    target: Target
+    Delta: Float[Array, ""]  # variance of the label noise
+
+    @property
+    def units(self) -> int:
+        """k, the number of teacher directions."""
+        return self.target.units
+
+    @property
+    def law(self) -> TeacherLaw:
+        """Gaussian inputs, the target's labels."""
+        return TeacherLaw(self.target, self.Delta)
+
+    @property
+    def levels(self) -> "StructuredModel | None":
+        """The same model where overlaps for every eigenvalue are needed; None on isotropic inputs."""
+        return None
+
+    @property
+    def hidden_labels(self) -> str | None:
+        """Why equations for labels of the inputs say nothing of this model, in one sentence; None where labels are such."""
+        return None
+
+    def cautions(self) -> Iterator[str]:
+        """What this kind of data leaves open in every equation of its overlaps, one sentence each."""
+        yield from ()
+
+    def look_seconds(self, replicas: int) -> float:
+        """Risks of networks with offsets; without any they are not worth counting."""
+        return replicas * offset_seconds(self)
+
+
+class TeacherModel(DirectionsModel):
+    """Isotropic inputs."""
+
+    @property
+    def form(self) -> "Form[TeacherModel]":
+        """Overlaps with the teacher and the norm of the rest, with what else is trained."""
+        from dimfree.onepass.fields.teacher_forms import teacher_form  # which moves particles of this model
+
+        return teacher_form(self)
+
+    def look(self, network: Network) -> tuple[Overlaps, Float[Array, "r p"]]:
+        """Overlaps, measured on the vectors."""
+        return _overlaps(network), network.scalars.bias.T
+
+    def risks(self, network: Network) -> Float[Array, " r"]:
+        """From the overlaps."""
+        return overlap_risks(self, *self.look(network))
+
+    def observe(self, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
+        """Overlaps and their risk."""
+        return teacher_observables(self, *looks)
+
+
+class StructuredModel(DirectionsModel):
+    """Inputs with a covariance (docs/theory/structured.md); P of the target is that of its preactivations."""
+
+    about: ClassVar[str] = (
+        "fresh samples of a structured covariance, or with momentum, for which it is not derived (use ode, chain or sgd)"
+    )
+    few: tuple[int | None, ...] = eqx.field(static=True)  # d_b, when so small that it is a shape in overlap space
+    on_rows: bool = eqx.field(static=True)  # whether inputs are the rows of the pool, or Gaussian
+    s: Float[Array, " b"]  # eigenvalues
+    multiplicities: Float[Array, " b"]  # d_b
+    roots: Float32[Array, " d"] | None  # sqrt of the eigenvalue of every coordinate, unless there are too many
+    pool: Pool | None  # rows of the user's own
+
+    @property
+    def law(self) -> TeacherLaw:
+        """Gaussian inputs of this covariance, or the rows."""
+        if not self.on_rows:
+            return StructuredLaw(self.target, self.Delta, self.roots)
+        assert self.pool is not None, "rows of one's own are among the needs of whoever draws them"
+        return RowsLaw(self.target, self.Delta, self.pool)
+
+    @property
+    def gaussian(self) -> "StructuredModel":
+        """The same with Gaussian inputs of this covariance, which limits speak of."""
+        return self
+
+    @property
+    def vectors(self) -> int:
+        """How many there are in overlap space: students, with momentum their velocities, teachers."""
+        return (2 if self.momentum else 1) * self.width + self.units
+
+    @property
+    def rho(self) -> Float[Array, " b"]:
+        """The share of every eigenvalue."""
+        return self.multiplicities / self.dimension
+
+    @property
+    def fluctuation(self) -> float:
+        """As many directions share the fluctuations as the effective rank says (section 1.4)."""
+        weights = np.asarray(self.multiplicities)
+        rank = (np.asarray(self.s) @ weights) ** 2 / (np.asarray(self.s) ** 2 @ weights)
+        return sqrt(float(self.effective_rate) / (self.width * rank * self.batch))
+
+    @property
+    def largest_step(self) -> float:
+        """dt s_max, which the equations take for small (section 1.4)."""
+        return float(self.time_step) * float(np.max(np.asarray(self.s)))
+
+    @property
+    def levels(self) -> "StructuredModel":
+        """Itself."""
+        return self
+
+    @property
+    def too_large(self) -> str | None:
+        """Coordinates that are too many to be drawn one by one."""
+        if self.roots is not None:
+            return None
+        d = int(self.dimension)
+        return f"vectors of dimension {d} with a covariance do not fit; lower dimension, or use chain."
+
+    def look(self, network: Network) -> PyTree[Float[Array, "r ..."]]:
+        """Overlaps for every eigenvalue, measured on the vectors."""
+        return level_overlaps(self, network), network.scalars.bias.T
+
+    def risks(self, network: Network) -> Float[Array, " r"]:
+        """From the overlaps."""
+        return overlap_risks(self, level_overlaps(self, network).fields(self.units), network.scalars.bias.T)
+
+    def observe(self, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
+        """Overlaps and their risk."""
+        return structured_observables(self, *looks)
+
+
+def few_directions(multiplicities: Int[np.ndarray, " b"], vectors: int, batch: int) -> tuple[int | None, ...]:
+    """d_b of levels that have fewer directions than the vectors and inputs which a block of SGD holds."""
+    held = vectors + block_steps(batch) * batch
+    return tuple(int(d) if d < held else None for d in multiplicities)
+
+
+def _overlaps(network: Network) -> Overlaps:
+    W, d = network.students, network.students.shape[-1]
+    return Overlaps(W @ jnp.swapaxes(W, 1, 2) / d, W @ network.teachers.T / d, network.scalars.a.T)
+
+
+def level_overlaps(model: StructuredModel, network: Network) -> Blocks:
+    """Overlaps of students and teachers for every eigenvalue; all of them as one block where they are many."""
+    d, teachers, count = network.students.shape[-1], network.teachers, model.s.size
+    level = level_of(model.multiplicities, d)
+
+    def one(W: Float[Array, "p d"]) -> Float[Array, "b n n"]:
+        every = jnp.concatenate([W, teachers])
+        if count <= MOST_BLOCKS:
+            return jnp.stack([(every * (level == number)) @ every.T for number in range(count)])
+        # two nodes carry what is seen of many levels: Sigma, and the identity, which no preactivation sees
+        seen = (every * model.s[level]) @ every.T
+        return jnp.stack([seen, every @ every.T - seen])
+
+    Omega = jax.lax.map(one, network.students) / d
+    shown = (model.s, model.rho) if count <= MOST_BLOCKS else (jnp.array([1.0, 0.0]), jnp.zeros(2))
+    replicas = network.students.shape[0]
+    s, rho = (jnp.broadcast_to(x, (replicas, x.size)) for x in shown)
+    return Blocks(Omega, network.scalars.a.T, s, rho, jnp.zeros(replicas))
+
+
+def overlap_risk(model: DirectionsModel, state: Overlaps, bias: Float[Array, " p"] | None = None) -> Float[Array, ""]:
+    """The population risk of one network, without the noise floor."""
+    if not model.offsets:
+        return risk(model, state)
+    assert bias is not None
+    return offset_risk(model, state, bias)
+
+
+def overlap_risks(model: DirectionsModel, states: Overlaps, bias: Float[Array, "r p"]) -> Float[Array, " r"]:
+    """The same for all replicas."""
+    return jax.vmap(lambda state, b: overlap_risk(model, state, b))(states, bias)
+
+
+def offset_seconds(model: DirectionsModel) -> float:
+    """What the risk of one network with offsets costs; without any it is not worth counting."""
+    return model.width * (model.width + model.units) * shifted_seconds(model.activation) if model.offsets else 0.0
+
+
+def teacher_observables(
+    model: DirectionsModel, overlaps: Overlaps, bias: Float[Array, "t r p"] | None = None
+) -> Observed:
+    """Overlaps, second layer, offsets if there are any, and the risk, for one polynomial direction degree by degree too."""
+    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (overlaps, bias))
+    one: Callable[[tuple[Overlaps, Array | None]], Array] = lambda now: overlap_risk(model, *now)  # noqa: E731
+    count, width = flat[0].a.shape
+    together = max(1, min(256, count, _PAIRS // width**2))
+    values = jax.lax.map(one, flat, batch_size=together)
+    seen = {"risk": values.reshape(overlaps.a.shape[:2]), "Q": overlaps.Q, "M": overlaps.M, "a": overlaps.a}
+    if model.offsets:
+        return seen | ({"bias": bias} if bias is not None else {})
+    if not has_components(model.target):
+        return seen
+    parts = jax.lax.map(lambda now: overlap_components(model, now[0]), flat, batch_size=together)
+    return seen | {"components": parts.reshape(*overlaps.a.shape[:2], -1)}
+
+
+def structured_observables(
+    model: StructuredModel, blocks: Blocks, bias: Float[Array, "t r p"] | None = None
+) -> Observed:
+    """The same as preactivations see it, plain overlaps of students, and those of every eigenvalue while these are few."""
+    p, k, Omega = blocks.width, model.units, blocks.Omega
+    seen = teacher_observables(model, blocks.fields(k), bias) | {"Q_plain": blocks.plain(k).Q}
+    if model.s.size > MOST_BLOCKS:
+        return seen
+    return seen | {"Q_block": Omega[..., :p, :p], "M_block": Omega[..., :p, -k:]}
+
+
+def node_observables(model: StructuredModel, blocks: Blocks) -> Observed:
+    """The same for equations, whose blocks are nodes of a quadrature when eigenvalues are very many."""
+    seen = structured_observables(model, blocks)
+    return seen | ({"quadrature_error": blocks.error} if model.s.size > MOST_LEVELS else {})
+
+
+def with_velocities(Omega: Float[Array, "*batch n n"], p: int) -> Float[Array, "*batch N N"]:
+    """Overlaps of students, velocities at rest, and teachers."""
+    n = Omega.shape[-1] + p
+    kept = jnp.array([*range(p), *range(2 * p, n)])
+    return jnp.zeros((*Omega.shape[:-2], n, n)).at[..., kept[:, None], kept].set(Omega)

@@ -1,0 +1,12 @@
+"""Features of hidden variables, which the teacher sees itself."""
+
+from dimfree.onepass.kind import Kind
+from dimfree.onepass.kinds.manifold.section import HiddenManifold
+
+KIND = Kind(
+    sections=(HiddenManifold,),
+    model="dimfree.onepass.kinds.manifold.model:manifold_model",
+    start="dimfree.onepass.start:directions_start",
+    figure="dimfree.onepass.figure:draw_directions",
+    notes="dimfree.onepass.kinds.manifold.notes:said_of_manifold",
+)

@@ -1,0 +1,68 @@
+"""A teacher in the letters of its sheet: labels of a network, or of a polynomial, of a few directions.
+
+The canonical convention (docs/theory/committee.md, section 0) is reached here: f* = (1/k) sum_r a*_r sigma*(lambda*_r) from here
+on, whatever the scaling of the teacher.
+"""
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from dimfree.errors import ProblemError
+from dimfree.functions.named import activation
+from dimfree.functions.target import Committee, HermiteLink, Target
+from dimfree.onepass.directions import StructuredModel, TeacherModel, few_directions
+from dimfree.onepass.kinds.teacher.section import MultiIndex, TeacherNetwork
+from dimfree.onepass.law import Pool
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.rule import rule_of
+from dimfree.onepass.sections.network import prefactor
+
+_VECTORS = 10_000_000  # coordinates that are drawn one by one on structured inputs
+
+
+def directions_model(problem: OnePassProblem) -> TeacherModel | StructuredModel:
+    """The model of a problem; inputs with a covariance, and momentum, need overlaps for every eigenvalue."""
+    if problem.structured:
+        return structured_model(problem)
+    data = problem.data
+    assert isinstance(data, TeacherNetwork | MultiIndex)
+    target = _target(data, problem.teacher_overlap)
+    return TeacherModel(**rule_of(problem), target=target, Delta=jax.device_put(data.noise))
+
+
+def structured_model(problem: OnePassProblem) -> StructuredModel:
+    """Of labels of the user's own the teacher is the best linear fit, and the rest is noise (section 3)."""
+    data = problem.data
+    assert isinstance(data, TeacherNetwork | MultiIndex)
+    found, P, noise = problem.spectrum, problem.teacher_overlap, data.noise
+    if problem.learns_labels:
+        w, noise = found.linear_teacher
+        P = np.array([[found.coordinates @ w**2 / found.dimension]])
+    training, vectors = problem.training, (2 if problem.training.momentum else 1) * problem.network.width + data.units
+    return StructuredModel(
+        **rule_of(problem),
+        target=_target(data, P),
+        Delta=jax.device_put(noise),
+        few=few_directions(found.multiplicities, vectors, training.batch),
+        on_rows=False,
+        s=jax.device_put(found.values),
+        multiplicities=jax.device_put(found.multiplicities.astype(float)),
+        roots=jax.device_put(np.sqrt(found.coordinates).astype(np.float32)) if found.dimension <= _VECTORS else None,
+        pool=None if found.pool is None else Pool(*jax.device_put(found.pool[:2])),
+    )
+
+
+def _target(data: TeacherNetwork | MultiIndex, overlap: Float[np.ndarray, "k k"]) -> Target:
+    P = jax.device_put(overlap)
+    if isinstance(data, MultiIndex):
+        terms, coefficients = data.expansion
+        return HermiteLink(terms, jax.device_put(np.array(coefficients)), P)
+    taught = activation(data.activation)
+    if taught.is_constant:
+        raise ProblemError(
+            f"data.activation ({taught.name}) is constant, so there is nothing to learn; choose another one."
+        )
+    stretch = data.units * prefactor(data.scaling, data.units)
+    a_star = np.broadcast_to(np.asarray(data.second_layer, dtype=float), (data.units,)) * stretch
+    return Committee(taught, jax.device_put(a_star), P)

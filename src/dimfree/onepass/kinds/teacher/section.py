@@ -1,0 +1,202 @@
+"""Labels of a teacher: a network, or a polynomial, of a few directions of Gaussian inputs."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, NonNegativeFloat, PositiveInt, model_validator
+
+from dimfree.onepass.inputs.covariance import AnyCovariance, Features, Isotropic, spelled_covariance
+from dimfree.onepass.inputs.directions import Directions, GivenDirections
+from dimfree.onepass.inputs.spectrum import Spectrum, dimension_of, spectrum
+from dimfree.onepass.kind import DataSection
+from dimfree.onepass.sections.matrix import Matrix, check_covariance
+from dimfree.onepass.sections.network import Scaling
+from dimfree.onepass.sections.start import OverlapStart, WeightsStart
+from dimfree.problem.activation import Activation
+
+if TYPE_CHECKING:
+    from dimfree.onepass.problem import OnePassProblem
+
+
+def _is_isotropic(covariance: object) -> bool:
+    return isinstance(covariance, Isotropic)
+
+
+# Isotropic inputs go without saying: problems keep the text and the digest that they had before there were others.
+GivenCovariance = Annotated[AnyCovariance, Field(exclude_if=_is_isotropic)]
+
+
+class TeacherNetwork(DataSection):
+    """Labels from a network of `units` hidden units, plus label noise, whatever the inputs are."""
+
+    units: PositiveInt = 2
+    activation: Activation = "erf"
+    second_layer: float | tuple[float, ...] = 1.0
+    overlap: Literal["orthonormal"] | Matrix = "orthonormal"
+    scaling: Scaling = "mean"
+    noise: NonNegativeFloat = 1e-3
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "TeacherNetwork":
+        if isinstance(self.second_layer, tuple) and len(self.second_layer) != self.units:
+            raise ValueError(
+                f"second_layer has {len(self.second_layer)} entries for {self.units} units; give one per unit."
+            )
+        if self.overlap != "orthonormal":
+            check_covariance(np.array(self.overlap, dtype=object), self.units, "overlap")
+        norms = np.ones(self.units) if self.overlap == "orthonormal" else np.diag(np.array(self.overlap, dtype=float))
+        if not np.any(np.broadcast_to(self.second_layer, (self.units,)) * norms):
+            raise ValueError(
+                "the label is constant: every unit of the teacher has 0 in second_layer or on the diagonal of overlap, so there "
+                "is nothing to learn; give a unit for which both are not 0."
+            )
+        return self
+
+    @property
+    def teacher_overlap(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        """P, as it was given."""
+        return super().teacher_overlap if self.overlap == "orthonormal" else np.array(self.overlap, dtype=float)
+
+
+class GaussianInputs(DataSection):
+    """Gaussian inputs, isotropic unless a `covariance` is given, and where the teacher lies in its eigenbasis."""
+
+    covariance: GivenCovariance = Isotropic()
+    directions: GivenDirections = "random"
+
+    @classmethod
+    def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """A file of rows is enough to mean their covariance."""
+        return spelled_covariance(values)
+
+    @classmethod
+    def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """A covariance from a file says what the dimension is."""
+        data = values.get("data")
+        if not isinstance(data, dict) or not data.get("covariance") or "dimension" in values:
+            return {}
+        told = dimension_of(Teacher(covariance=cls.spelled(data)["covariance"]).covariance)
+        return {"dimension": told} if told else {}
+
+    def check(self, problem: "OnePassProblem") -> None:
+        """What a covariance, labels of the user's own and given directions do not go with."""
+        if isinstance(problem.start, OverlapStart) and self.correlated:
+            raise ValueError(
+                "start.kind = 'overlaps' does not say how overlaps are shared out to the eigenvalues of data.covariance; "
+                "choose 'gaussian', 'sphere' or 'weights'."
+            )
+        if self.learns_labels and not self._is_linear(problem.network.activation):
+            raise ValueError(
+                "true labels with a non-linear network have no Gaussian theory; give a teacher (leave out "
+                "data.covariance.labels), or set data.units = 1 and both activations to 'linear'."
+            )
+        if self.learns_labels and isinstance(problem.start, WeightsStart):
+            raise ValueError(
+                "start.kind = 'weights' brings a teacher, and data.covariance.labels are another one; "
+                "choose 'gaussian' or 'sphere'."
+            )
+        brings_teacher = self.learns_labels or isinstance(problem.start, WeightsStart)
+        if self.given_directions and (brings_teacher or not self.correlated):
+            raise ValueError(
+                "data.directions say where a teacher lies in the eigenbasis of data.covariance; give a covariance without "
+                "labels, and a start that brings no teacher of its own, or leave directions out."
+            )
+
+    @property
+    def correlated(self) -> bool:
+        """Whether a covariance is given."""
+        return not isinstance(self.covariance, Isotropic)
+
+    @property
+    def learns_labels(self) -> bool:
+        """Whether labels are those of the user's rows."""
+        return isinstance(self.covariance, Features) and self.covariance.labels is not None
+
+    @property
+    def given_directions(self) -> Directions | None:
+        """Where teachers lie, unless that is random."""
+        return self.directions if isinstance(self.directions, Directions) else None
+
+    @property
+    def unusual(self) -> str | None:
+        """A covariance."""
+        return "a structured covariance" if self.correlated else None
+
+    def spectrum(self, problem: "OnePassProblem") -> Spectrum:
+        """That of the covariance."""
+        return spectrum(self.covariance, problem.dimension)
+
+    def given_teachers(self, problem: "OnePassProblem") -> np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None:
+        """The best linear fit to labels of the user's own."""
+        return self.spectrum(problem).linear_teacher[0][None] if self.learns_labels else None
+
+    def _is_linear(self, activation: Activation) -> bool:
+        both = (activation, getattr(self, "activation", None))
+        return both == ("linear", "linear") and self.units == 1
+
+
+class Teacher(GaussianInputs, TeacherNetwork):
+    """Gaussian inputs, labels from a teacher network of `units` hidden units, plus label noise.
+
+    A single-index link is a teacher with one unit and the link as its activation. Inputs are isotropic unless a `covariance` is
+    given; `overlap` is then that of the teacher's preactivations.
+    """
+
+    kind: Literal["teacher"] = "teacher"
+
+
+class MultiIndex(GaussianInputs):
+    """Gaussian inputs and a polynomial of a few orthonormal directions z_r = w*_r.x, in Hermite products.
+
+    The label is sum_n coefficients[n] prod_r He_{terms[n][r]}(z_r) + noise. For example terms = [[1, 0], [1, 1]] with
+    coefficients [1, 1] is z_1 + z_1 z_2. A name ("staircase-3", "parity-2") stands for the terms.
+    """
+
+    kind: Literal["multi-index"] = "multi-index"
+    link: Literal["terms", "staircase-2", "staircase-3", "staircase-4", "parity-2", "parity-3"] = "staircase-2"
+    terms: tuple[tuple[Annotated[int, Field(ge=0, le=20)], ...], ...] = ()
+    coefficients: tuple[float, ...] = ()
+    noise: NonNegativeFloat = 1e-3
+
+    @classmethod
+    def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Terms are enough to mean that the link is made of them."""
+        told = super().spelled(values)
+        return {**told, "link": "terms"} if "terms" in told and "link" not in told else told
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "MultiIndex":
+        if self.link != "terms":
+            if self.terms or self.coefficients:
+                raise ValueError(f"link = {self.link!r} already names the terms; leave out terms and coefficients.")
+            return self
+        if not self.terms:
+            raise ValueError("terms is empty; give at least one Hermite multi-index such as terms = [[1, 0], [1, 1]].")
+        if len({len(term) for term in self.terms}) != 1:
+            raise ValueError("all terms need the same length, one degree per direction.")
+        if self.coefficients and len(self.coefficients) != len(self.terms):
+            raise ValueError(f"{len(self.coefficients)} coefficients for {len(self.terms)} terms; give one per term.")
+        if all(sum(term) == 0 for term in self.terms):
+            raise ValueError("the link is constant: no term has a positive degree, so there is nothing to learn.")
+        if not any(c for term, c in zip(*self.expansion, strict=True) if sum(term)):
+            raise ValueError(
+                "the link is constant: all terms of positive degree have the coefficient 0, so there is nothing to learn; give "
+                "one that is not 0."
+            )
+        return self
+
+    @property
+    def expansion(self) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
+        """Multi-indices and coefficients, with names and defaults spelled out."""
+        terms = self.terms
+        if self.link != "terms":
+            shape, size = self.link.rsplit("-", 1)
+            k = int(size)
+            rows = range(1, k + 1) if shape == "staircase" else (k,)
+            terms = tuple(tuple(int(r < n) for r in range(k)) for n in rows)
+        return terms, self.coefficients or (1.0,) * len(terms)
+
+    @property
+    def units(self) -> int:
+        """How many directions the label depends on."""
+        return len(self.expansion[0][0])
