@@ -13,10 +13,10 @@ from dimfree.gallery.gaussian_relu import GaussianReLU
 from dimfree.gallery.kappa_dichotomy import KappaDichotomy
 from dimfree.gallery.noisy_sgd import NoisySGD
 from dimfree.gallery.risk_vs_delta import RiskVersusDelta
+from dimfree.gallery.solvable import quadratic_variance
 from dimfree.gallery.solvable_models import linear_force, quadratic_force
 from dimfree.gallery.truncated_relu import TruncatedReLU
 from dimfree.onepass.limits.pde import DistributionalDynamics
-from dimfree.onepass.limits.solvable import quadratic_variance
 from dimfree.onepass.real.vectors import VectorSGD
 
 ENTRIES = {

@@ -8,11 +8,11 @@ import pytest
 
 from dimfree.errors import ProblemError
 from dimfree.functions.ramps import RAMP
+from dimfree.gallery.solvable import linear_law, quadratic_variance
 from dimfree.onepass.fields.finite_volume import cells, chi_mass
 from dimfree.onepass.fields.langevin import bath, langevin
 from dimfree.onepass.fields.noisy import effective_beta, excess_risk, free_energy, gibbs, noisy_density
 from dimfree.onepass.fields.radial import quantile_radii, two_gaussians
-from dimfree.onepass.limits.solvable import linear_law, quadratic_variance
 
 EDGES = cells(5.0, 250)
 CENTRES = 0.5 * (EDGES[1:] + EDGES[:-1])

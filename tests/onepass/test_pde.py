@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import dimfree as df
+from dimfree.gallery.solvable import linear_law
 from dimfree.onepass.fields.anisotropic import Neurons, anisotropic
 from dimfree.onepass.fields.field import solve
 from dimfree.onepass.kinds.gaussians.model import part_norms
 from dimfree.onepass.limits.pde import DistributionalDynamics
-from dimfree.onepass.limits.solvable import linear_law
 from dimfree.setting import why_not
 
 RAMP = df.Problem(data=df.TwoGaussians())  # d = 40, N = 400, Delta = kappa = 0.8, eps = 2e-5

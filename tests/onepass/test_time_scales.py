@@ -15,9 +15,14 @@ from dimfree.gaussian.components import overlap_components
 from dimfree.gaussian.moments import risk
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.particles import Particles
+from dimfree.onepass.kinds.teacher.time_scales import (
+    measured_time_scale,
+    predicted_time_scale,
+    rate_ratio,
+    single_index,
+)
 from dimfree.onepass.limits.integration import implicit_steps
 from dimfree.onepass.limits.ode import GradientFlow
-from dimfree.onepass.limits.time_scales import measured_time_scale, predicted_time_scale, rate_ratio, single_index
 from dimfree.onepass.limits.wide import Dimensionless, MeanField
 from dimfree.reference.two_rates import bmz
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dimfree.functions import activation
+from dimfree.gallery.solvable import linear_law
 from dimfree.gaussian.neuron_risk import neuron_risk, output_moments
 from dimfree.gaussian.two_point.ladder import two_point
 from dimfree.onepass.kinds.gaussians.section import TwoGaussians
-from dimfree.onepass.limits.solvable import linear_law
 from dimfree.onepass.model import model
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import GaussianStart, OnePass, TwoLayer

@@ -23,7 +23,7 @@ from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gaussian.components import overlap_components
 from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.directions import TeacherModel
-from dimfree.onepass.limits.time_scales import single_index
+from dimfree.onepass.kinds.teacher.time_scales import single_index
 from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import TwoLayer

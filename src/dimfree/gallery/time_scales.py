@@ -16,8 +16,8 @@ from scipy.special import ndtri
 from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
+from dimfree.onepass.kinds.teacher.time_scales import measured_time_scale, predicted_time_scale, single_index
 from dimfree.onepass.limits.ode import GradientFlow
-from dimfree.onepass.limits.time_scales import measured_time_scale, predicted_time_scale, single_index
 from dimfree.onepass.limits.wide import Dimensionless
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD

@@ -16,7 +16,7 @@ from dimfree.errors import ProblemError
 from dimfree.gaussian.components import particle_components
 from dimfree.gaussian.particles import Particles
 from dimfree.onepass.directions import TeacherModel
-from dimfree.onepass.limits.time_scales import single_index
+from dimfree.onepass.kinds.teacher.time_scales import single_index
 from dimfree.onepass.limits.wide import Dimensionless
 from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
