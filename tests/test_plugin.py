@@ -23,7 +23,8 @@ def installed(tmp_path_factory):
 
 def run(installed: Path, code: str, cwd: Path) -> str:
     """What a fresh process prints that finds the plug-ins."""
-    environment = os.environ | {"PYTHONPATH": str(installed)}
+    path = os.pathsep.join(filter(None, [str(installed), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"PYTHONPATH": path}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, cwd=cwd, capture_output=True, text=True, check=False
     )
@@ -47,6 +48,38 @@ def commands(installed: Path, cwd: Path, *lines: list[str]) -> dict[str, tuple[i
     """Exit code, stdout and stderr of commands, one after another in one process."""
     printed = run(installed, COMMANDS.replace("LINES", repr(list(lines))), cwd)
     return {line: tuple(found) for line, found in json.loads(printed.splitlines()[-1]).items()}
+
+
+LAPLACE = """
+import warnings
+import dimfree as df
+warnings.simplefilter("ignore")
+given = {"data.kind": "laplace", "network.width": 1, "network.activation": "linear", "training.learning_rate": 0.2}
+problem = df.Problem(dimension=40, run=df.Run(until=4.0, points=5)).replace(**given)
+risk = df.simulate(problem, replicas=4)["risk"].mean("replica").values
+print(risk[0], risk[-1])
+"""
+
+
+@pytest.mark.slow  # two processes that compile
+def test_an_outside_package_brings_a_kind_of_data(installed, tmp_path):
+    before, after = map(float, run(installed, LAPLACE, tmp_path).split())
+    assert after < 0.01 * before, "a linear network learns a linear label"
+    done = commands(
+        installed,
+        tmp_path,
+        ["show", "--set", "data.kind=laplace", "--json"],
+        ["solve", "--set", "data.kind=laplace", "--with", "pde"],
+        ["compare", "--set", "data.kind=laplace", "--set", "dimension=20", "--set", "run.until=0.5", "--out", "kind"],
+        ["show", "--set", "data.kind=laplac"],
+    )
+    shown, refused, compared, misspelt = done.values()
+    assert [row["description"] for row in json.loads(shown[1])["descriptions"]] == ["sgd", "pde"]
+    assert refused[0] == 3
+    assert "it is not derived for fresh samples of Laplace inputs" in " ".join(refused[2].split())
+    assert compared[0] == 0
+    assert (tmp_path / "kind" / "comparison.png").exists()
+    assert "did you mean 'laplace'" in " ".join(misspelt[2].split())
 
 
 def test_every_command_works_with_a_setting_from_outside(installed, tmp_path):

@@ -24,13 +24,13 @@ from dimfree.functions.named import activation
 from dimfree.functions.schedule import Schedule, schedule
 from dimfree.machine import refuse_above_memory
 from dimfree.onepass.law import Law
-from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections.network import prefactor
 from dimfree.onepass.sections.start import OverlapStart
 from dimfree.onepass.weights import Network
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a kind from another package imports the rule while the problem is made
     from dimfree.onepass.fields.form import Form
+    from dimfree.onepass.problem import OnePassProblem
 
 _LAYERS = 4  # arrays of one number per unit that are there at once
 _STIFF = 4, 5  # powers of ten of eta_a that are told apart: each is a trace of its own
@@ -129,6 +129,10 @@ class OnePassModel(Model):
         """2c/v of a step with drift -c eps grad Psi and noise of variance v eps, here c = 1 (docs/theory/mean-field.md, c)."""
         return 1 / self.temperature
 
+    def error(self, labels: Float[Array, "..."], outputs: Float[Array, "..."]) -> Float[Array, "..."]:
+        """e = -dl/df of a sample, what the gradients of all parameters are multiples of; here l = (y - f)²/2."""
+        return labels - outputs
+
     def rates(
         self, step: Int[Array, "..."], active: Bool[Array, "..."]
     ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
@@ -143,7 +147,7 @@ class DimensionFreeModel(OnePassModel):
     about: ClassVar[str] = "fresh samples of signs"
 
 
-def rule_of(problem: OnePassProblem) -> dict[str, Any]:
+def rule_of(problem: "OnePassProblem") -> dict[str, Any]:
     """The fields of a model that all kinds of data share."""
     training, network = problem.training, problem.network
     blocked = block_steps(training.batch) * training.batch
@@ -182,7 +186,7 @@ def _stiffness(eta_a: float) -> int:
     return max((power for power in _STIFF if eta_a >= (1 - 1e-9) * 10.0**power), default=0)
 
 
-def _learning(problem: OnePassProblem, sigma: Activation) -> Activation:
+def _learning(problem: "OnePassProblem", sigma: Activation) -> Activation:
     if sigma.is_constant:
         raise ProblemError(
             f"network.activation ({sigma.name}) is constant, so that nothing can be learned; choose another one."
@@ -202,7 +206,7 @@ def block_steps(batch: int) -> int:
     return max(1, 16 // batch)
 
 
-def second_layer(problem: OnePassProblem) -> Float[Array, " p"]:
+def second_layer(problem: "OnePassProblem") -> Float[Array, " p"]:
     """The canonical second layer at the start."""
     network = problem.network
     refuse_above_memory(

@@ -50,17 +50,13 @@ def run_block(
         rate, pace = model.rates(first_step + s, s < active)
         products = pi * jax.lax.dynamic_slice_in_dim(base, s * batch, batch)  # (batch, p, r)
         fields = products + bias if model.offsets else products
-        values = model.activation(fields)
-        error = labels - jnp.mean(a * values, axis=1)
-        gradient = a * model.activation.derivative(fields) * error[:, None, :]
+        gradient, pulled = gradients(model, fields, a, labels)
         push = rate * model.gamma / (p * batch)
         kept = 1 - model.omega * dt * pace
         rows = jnp.zeros_like(gradient)
         if model.train_a:
             kept_a = 1 - model.omega_a * dt * pace
-            a = kept_a * a + rate * model.eta_a * model.gamma / (d * p * batch) * jnp.sum(
-                values * error[:, None, :], axis=0
-            )
+            a = kept_a * a + rate * model.eta_a * model.gamma / (d * p * batch) * jnp.sum(pulled, axis=0)
         if model.train_b:
             bias = kept * bias + push / d * jnp.sum(gradient, axis=0)
         if model.train_w:
@@ -81,6 +77,15 @@ def run_block(
     start = (samples.students, jnp.ones_like(scalars.a), scalars.a, scalars.bias)
     (_, pi, a, bias), rows = jax.lax.scan(step, start, inputs)
     return Progress(rows.reshape(b, p, replicas), pi, Scalars(a, bias, scalars.norms))
+
+
+def gradients(
+    model: OnePassModel, fields: Float[Array, "batch p r"], a: Float[Array, "p r"], labels: Float[Array, "batch r"]
+) -> tuple[Float[Array, "batch p r"], Float[Array, "batch p r"]]:
+    """What each sample asks of preactivations, a sigma'(lambda) e, and of the second layer, sigma(lambda) e."""
+    values = model.activation(fields)
+    error = model.error(labels, jnp.mean(a * values, axis=1))[:, None, :]
+    return a * model.activation.derivative(fields) * error, values * error
 
 
 def _to_sphere(norms: Array, kept: Array, push: Array, fields: Array, gradient: Array, gram: Array, d: Array) -> Array:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from dimfree.onepass.real.block import Samples
+from dimfree.onepass.real.block import Samples, gradients
 from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.weights import Scalars
 
@@ -58,9 +58,7 @@ def run_moving_block(
         on = s < active
         fields = jax.lax.dynamic_slice_in_dim(base.w, s * batch, batch)
         fields = fields + now.at.bias if model.offsets else fields
-        values = model.activation(fields)
-        error = labels - jnp.mean(now.at.a * values, axis=1)
-        gradient = now.at.a * model.activation.derivative(fields) * error[:, None, :]
+        gradient, pulled = gradients(model, fields, now.at.a, labels)
         if model.train_w:
             rows = jnp.where(on, push, 0.0) * gradient
             ahead, M = _rule(model, model.omega, on)
@@ -69,9 +67,7 @@ def run_moving_block(
             placed = jax.lax.dynamic_update_slice_in_dim(jnp.zeros_like(C.w), rows, s * batch, 0)
             C, T = _moved(M, C, ahead * placed, placed), M @ T
         if model.train_a:
-            g = jnp.where(on, model.eta_a * model.gamma / (d * p * batch), 0.0) * jnp.sum(
-                values * error[:, None, :], axis=0
-            )
+            g = jnp.where(on, model.eta_a * model.gamma / (d * p * batch), 0.0) * jnp.sum(pulled, axis=0)
             ahead, M = _rule(model, model.omega_a, on)
             a, v = _moved(M, Pair(now.at.a, now.a), ahead * g, g)
             now = now._replace(at=now.at._replace(a=a), a=v)
