@@ -36,7 +36,7 @@ def told(*arguments: str, code: int = 2) -> str:
         ("dimension = true", "dimension = True is not a number; write it without quotes"),
         ('dimension = "300"', "dimension = '300' is not a number; write it without quotes"),
         ("[network]\nwidth = true", "[network]: width = True is not a number"),
-        ("[training]\nlearning_rate = 1e-320", "takes more steps than there are numbers"),
+        ("[training]\nlearning_rate = 1e-320", "takes more steps than can be counted"),
         ("[training]\nlearning_rate = 1e300", "ends before the first step"),
         ("[run]\nseed = 18446744073709551616", "seed = 18446744073709551616: input should be less than"),
         ("[network]\nactivation = 'he0'", "network.activation (he0) is constant, so that nothing can be learned"),

@@ -271,7 +271,7 @@ def test_pde_refuses_what_it_is_not_derived_for():
     ):
         assert word in str(why_not(DistributionalDynamics(), problem.replace(**changes)))
     assert why_not(OwnStart(), problem.replace(**{"start.kind": "sphere"})) is None
-    assert "hypercube" in str(why_not(OwnStart(), df.Problem(data=df.TwoGaussians())))
+    assert "fresh samples of signs" in str(why_not(OwnStart(), df.Problem(data=df.TwoGaussians())))
 
 
 @pytest.mark.slow

@@ -143,7 +143,7 @@ ERRORS = {
         "momentum together with a schedule is not derived",
     ),
     "noise": ({"training.inverse_temperature": 10.0}, "momentum together with inverse_temperature is not derived"),
-    "data": ({"data.kind": "hypercube"}, "momentum is not derived for data.kind = 'hypercube'"),
+    "data": ({"data.kind": "hypercube"}, "labels of a teacher, and data.kind = 'hypercube' has none"),
 }
 
 

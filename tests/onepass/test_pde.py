@@ -235,7 +235,7 @@ def test_many_numbers_at_once_are_one_after_the_other():
 def test_importing_it_is_cheap():
     """No solver of differential equations, statistics or optimisation is loaded for it."""
     heavy = {"diffrax", "optimistix", "scipy.stats", "scipy.optimize", "matplotlib", "xarray"}
-    code = "import sys, dimfree.onepass.limits.pde; print(*sys.modules)"
+    code = "import sys, dimfree.onepass.limits.pde, dimfree.onepass.fields.teacher_forms; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "dimfree.onepass.fields.subspace" in loaded
     assert heavy.isdisjoint(loaded)

@@ -11,7 +11,8 @@ from chance import Checks
 from drawn_problems import Drawn, Structure, draw, parts, structure
 
 import dimfree as df
-from dimfree.onepass import observe
+from dimfree.onepass import directions
+from dimfree.onepass.kinds.gaussians import model as gaussians
 
 pytestmark = pytest.mark.slow
 REPLICAS = 3000
@@ -85,8 +86,12 @@ def compared(checks: Checks, drawn: Drawn, account, run, rng: np.random.Generato
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_first_steps_have_the_law_of_plain_sgd(kind, rng, checks, cases, monkeypatch):
-    for risk in ("risk", "offset_risk", "neuron_risk"):  # compared in whole runs; half of the compilation
-        monkeypatch.setattr(observe, risk, lambda *_: jnp.zeros(()))
+    for home, risk in (
+        (directions, "risk"),
+        (directions, "offset_risk"),
+        (gaussians, "neuron_risk"),
+    ):  # compared in whole runs; half of the compilation
+        monkeypatch.setattr(home, risk, lambda *_: jnp.zeros(()))
     one, d = drawn_structure(kind, rng), int(rng.integers(5, 9) if kind == "few dimensions" else rng.integers(24, 60))
     for account in (SGD,) if kind in ("two Gaussians", "noise") else (SGD, CHAIN):
         run = jax.jit(lambda m, state, times, account=account: account.advance(m, state, times)[1])
@@ -98,7 +103,7 @@ def test_the_first_steps_have_the_law_of_plain_sgd(kind, rng, checks, cases, mon
 
 @pytest.mark.parametrize("wrong", [{"rate": 1.1}, {"noise": 2.0}, {"decay": 2.0}, {"second_rate": 1.3}])
 def test_another_law_would_be_noticed(wrong, rng, monkeypatch):
-    monkeypatch.setattr(observe, "risk", lambda *_: jnp.zeros(()))
+    monkeypatch.setattr(directions, "risk", lambda *_: jnp.zeros(()))
     one = structure(rng, "erf", "erf", 2, 1, trained=("first-layer", "second-layer"), spherical=False, batch=1)
     drawn = draw(rng, dataclasses.replace(one, schedule="none", scaling="mean", teacher_scaling="mean"), 30, (8.0, 9.0))
     problem = drawn.problem.replace(**{"data.noise": 1.0, "training.weight_decay": 10.0})
