@@ -93,6 +93,7 @@ TABLE = {
     "60 % too high at one of four times, three runs": Row(
         3, 0.2, np.array([1, 1, 1.6, 1, 1]), {OPEN, FAILS}, {HOLDS, WITHIN}, time=FOUR
     ),
+    "right in the end only, 16 runs": Row(16, 0.05, after(150.0, 0.5) * 2, {IN_PART}, {HOLDS, WITHIN, UNTIL}),
     # it leaves something open itself
     "27 % too high where it leaves 31 % open": Row(16, 0.1, 1.27, {WITHIN}, {HOLDS, UNTIL, FAILS}, accuracy=0.31),
     "right where it leaves 31 % open": Right(16, 0.05, often={HOLDS}, accuracy=0.31),

@@ -33,7 +33,6 @@ class Judgement(NamedTuple):
     chance_percent: float  # what chance alone makes at the level of the verdict, as the median over times
     fails: Stretch | None  # in the risk
     also: Stretch | None  # elsewhere in the risk, and less
-    fails_mostly: bool  # at more than half of all times
     unresolved: Unresolved | None  # outside of where it fails
     resolved: bool  # whether that is small enough to say what holds outside of where it fails
     within: Off | None  # where it is off by more than ALLOWED and less than it leaves open itself, beyond chance
@@ -76,7 +75,6 @@ def judge(account: xr.Dataset, reference: xr.Dataset) -> Judgement:
         chance_percent=float(np.median(chance)),
         fails=fails,
         also=also,
-        fails_mostly=bool(np.mean(counts) > 0.5),
         unresolved=still_open,
         resolved=resolved,
         within=_within(time, percent, clear & (np.abs(percent) <= allowed)),

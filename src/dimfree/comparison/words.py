@@ -29,7 +29,7 @@ def grade(found: Judgement, until: float) -> str:
         if not found.resolved:
             return OPEN
         return IN_PART if _parts(found) else WITHIN if found.within else HOLDS
-    if not found.resolved or (found.fails_mostly and not fails.to_the_end):
+    if not found.resolved:
         return FAILS
     if not fails.to_the_end:
         return IN_PART
@@ -75,6 +75,8 @@ def _failing(word: str, fails: Stretch) -> str:
         return f"holds until t = {fails.since:.3g}, then {both}"
     if fails.to_the_end:
         return f"does not hold: from t = {fails.begin:.3g} on, at the end {both}"
+    if word == IN_PART and fails.since == 0 < fails.end:  # it agrees nowhere before
+        return f"holds only after t = {fails.end:.3g}, before that it is {at_worst}"
     when = f"t = {fails.begin:.3g}" + (f" to {fails.end:.3g}" if fails.end > fails.begin else "")
     return f"{'does not hold: for' if word == FAILS else 'holds but for'} {when}, where it is {at_worst}"
 
