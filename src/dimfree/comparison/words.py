@@ -109,19 +109,14 @@ def _open_parts(found: Judgement) -> list[str]:
         return []
     if not found.resolved:
         return [f"the rest is not resolved: {_chance(opened)}"]
-    when = (
-        f"between t = {opened.begin:.3g} and {opened.end:.3g}"
-        if opened.end > opened.begin
-        else f"at t = {opened.end:.3g}"
-    )
-    return [f"not resolved {when}, where chance alone can make {off_by(opened.chance)}"]
+    return [f"not resolved {_when(opened.begin, opened.end)}, where chance alone can make {off_by(opened.chance)}"]
 
 
 def _parts(found: Judgement) -> list[str]:
     """What else is not right."""
     parts = []
     if found.also:
-        parts.append(f"{off(found.also.worst)} between t = {found.also.begin:.3g} and {found.also.end:.3g}")
+        parts.append(f"{off(found.also.worst)} {_when(found.also.begin, found.also.end)}")
     if found.escape:
         late = "late" if found.escape.amount > 0 else "early"
         parts.append(f"leaves the plateau {per_cent(found.escape.amount)} too {late}")
@@ -130,6 +125,10 @@ def _parts(found: Judgement) -> list[str]:
     if found.overlaps:
         parts.append(f"{found.overlaps.what} off by {per_cent(found.overlaps.amount)} at t = {found.overlaps.time:.3g}")
     return parts
+
+
+def _when(begin: float, end: float) -> str:
+    return f"between t = {begin:.3g} and {end:.3g}" if end > begin else f"at t = {end:.3g}"
 
 
 def _spread(spread: Off) -> str:
