@@ -14,7 +14,7 @@ LEVELS = (
     ("_version", "errors"),
     ("registry", "files", "temporary_arrays", "machine", "progress"),
     ("arrays",),
-    ("tables", "strokes"),
+    ("tables", "strokes", "pages"),
     ("programs",),
     ("problem",),
     ("setting",),
@@ -49,7 +49,7 @@ NUMERICAL = {
 ALLOWED_ROOMS = {
     "jax": {*NUMERICAL, "machine"},
     "xarray": {"results", "comparison", "questions", "gallery", "sweeps"},
-    "matplotlib": {"drawing", "strokes", *SETTINGS, "comparison", "questions", "gallery", "sweeps"},
+    "matplotlib": {"drawing", "strokes", "pages", *SETTINGS, "comparison", "questions", "gallery", "sweeps"},
     "typer": {"cli"},
     "zarr": {"sweeps"},
     "distributed": {"sweeps"},

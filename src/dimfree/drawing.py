@@ -4,6 +4,7 @@ It stands to the left of the settings, whose figures use it, and knows none of t
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dimfree.errors import OutputError
-from dimfree.files import replacing
+from dimfree.files import replacing, together
+from dimfree.pages import PAPER, Page, leave_alone
 from dimfree.strokes import tell_apart
 
 if TYPE_CHECKING:
@@ -109,19 +111,30 @@ def told(title: str, data: "xr.Dataset") -> str:
     return title + (f", mean of {replicas}" if data.attrs["real"] else "") + band
 
 
-def drawing(draw: "Callable[[Figure], None]", path: "str | Path | None" = None) -> "Figure":
-    """A figure with constrained layout that `draw` fills; written to a file, complete or not at all, if one is named."""
+def drawing(draw: "Callable[[Figure], None]", path: "str | Path | None" = None, page: Page = PAPER) -> "Figure":
+    """A figure with constrained layout that `draw` fills; written, complete or not at all, if a file is named."""
     import matplotlib
 
-    with matplotlib.rc_context(style()):
+    with matplotlib.rc_context(page.checked().look()):
         figure = _shown_inline()(layout="constrained")
         if path is not None:
             _check_format(Path(path), figure.canvas.get_supported_filetypes())
         draw(figure)
         tell_apart(figure)
-        if path is not None:
-            with replacing(Path(path)) as temporary:
-                figure.savefig(temporary, dpi=160)
+        files = page.files(Path(path), figure) if path is not None else []
+        with together() if page.panels else nullcontext():
+            for number, file in enumerate(files):
+                shown = figure
+                if page.panels:
+                    shown = _shown_inline()(layout="constrained")
+                    draw(shown)
+                    tell_apart(shown)
+                    leave_alone(shown, number)
+                page.lay_out(shown)
+                with replacing(file) as temporary:
+                    shown.savefig(temporary, dpi=page.dpi)
+        if not files:
+            page.lay_out(figure)
     return figure
 
 
@@ -147,13 +160,5 @@ def _shown_inline() -> "type[Figure]":
 
 
 def style() -> Any:  # matplotlib's literal type of the keys is longer than this file
-    """How all figures look."""
-    return {
-        "font.size": 9,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "grid.alpha": 0.25,
-        "legend.fontsize": 8,
-        "axes.titlesize": 9,
-    }
+    """How all figures look that are not drawn for a talk."""
+    return PAPER.look()

@@ -159,22 +159,32 @@ def plot(
         str | None, typer.Option("--observable", help="Draw this observable alone, for every account that has it.")
     ] = None,
     kind: Annotated[str | None, typer.Option("--kind", help="Of a sweep's figure: map, curves or slopes.")] = None,
+    style: Annotated[str, typer.Option("--style", help="What it is for: paper, or talk, with larger type.")] = "paper",
+    size: Annotated[
+        tuple[float, float] | None, typer.Option("--size", help="Width and height in inches: --size 8 5.")
+    ] = None,
+    dpi: Annotated[int, typer.Option("--dpi", help="Dots per inch.")] = 160,
+    panels: Annotated[bool, typer.Option("--panels", help="One file for every panel, numbered.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="The figure; left out, beside the results.")] = None,
 ) -> None:
     """Draw the figure of a results file again, or one of its observables; of a sweep also while it runs."""
     prepare()
+    from dimfree.pages import Page
+
     path = out or (file if file.name else file.resolve()).with_suffix(".png")
+    page = Page(style, size, dpi, panels).checked()
     if file.is_dir():
         from dimfree.sweeps.figure import plot_sweep
         from dimfree.sweeps.status import open_sweep
 
         told = {"observable": observable, "kind": kind}
-        plot_sweep(open_sweep(file), path, **{name: word for name, word in told.items() if word is not None})
+        given = {name: word for name, word in told.items() if word is not None}
+        figure = plot_sweep(open_sweep(file), path, page, **given)
     else:
         from dimfree.comparison.comparison import opened
 
-        opened(file).plot(path, observable=observable)
-    typer.echo(str(path))
+        figure = opened(file).plot(path, observable=observable, page=page)
+    typer.echo("\n".join(map(str, page.files(path, figure))))
 
 
 @app.command()

@@ -16,6 +16,7 @@ from dimfree.comparison.text import plain_text, slim, wrapped
 from dimfree.comparison.words import BEST_FIRST, OPEN, grade, sentence
 from dimfree.drawing import drawing
 from dimfree.errors import DimfreeError, OutputError
+from dimfree.pages import PAPER, Page
 from dimfree.problem import Problem
 from dimfree.problem.toml import read
 from dimfree.registry import setting_of
@@ -172,19 +173,25 @@ class Comparison(NamedTuple):
         }
 
     def plot(
-        self, path: str | Path | None = None, *, observable: str | None = None, axes: "Axes | None" = None
+        self,
+        path: str | Path | None = None,
+        *,
+        observable: str | None = None,
+        axes: "Axes | None" = None,
+        page: Page = PAPER,
     ) -> "Figure":
         """The figure of the problem's setting, or one observable of every account that has it.
 
-        It is written to a file if `path` names one; with `axes` an observable (left out, the risk) is drawn into these.
+        It is written to a file if `path` names one, as `page` says; with `axes` an observable (left out, the risk) is drawn into
+        these.
         """
         if axes is not None:
             draw_observable(axes, self.accounts, observable or "risk")
             figure: Figure = axes.get_figure(root=True)  # type: ignore[assignment]
             return figure
         if observable is not None:
-            return drawing(lambda figure: observable_figure(figure, self.accounts, observable), path)
-        return drawing(lambda figure: setting_of(self.problem).draw(figure, self.problem, self.accounts), path)
+            return drawing(lambda figure: observable_figure(figure, self.accounts, observable), path, page)
+        return drawing(lambda figure: setting_of(self.problem).draw(figure, self.problem, self.accounts), path, page)
 
     def to_dataframe(self, observables: Iterable[str] | None = None) -> "pd.DataFrame":
         """Every number in a row of its own, with description, time, replica, observable and entry beside it.

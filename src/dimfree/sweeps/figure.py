@@ -10,6 +10,7 @@ import xarray as xr
 
 from dimfree.drawing import drawing
 from dimfree.errors import ProblemError, suggest
+from dimfree.pages import PAPER, Page
 from dimfree.results.landmarks import clock
 from dimfree.results.slopes import Fit, fit, slope
 from dimfree.sweeps.figure_table import settings
@@ -28,7 +29,7 @@ _MARKS, _STYLES = "os^Dv", ("-", "--", "-.", ":")  # together they tell twenty c
 _MARKERS = 8  # on a curve
 
 
-def plot_sweep(data: xr.Dataset, path: str | Path | None = None, **figure: Any) -> "Figure":
+def plot_sweep(data: xr.Dataset, path: str | Path | None = None, page: Page = PAPER, **figure: Any) -> "Figure":
     """Draw a sweep as its file says, or as `figure` says instead.
 
     Arguments: `kind`, "map", "curves" or "slopes" (left out, curves of one axis and maps of several); `observable` (left out,
@@ -54,7 +55,7 @@ def plot_sweep(data: xr.Dataset, path: str | Path | None = None, **figure: Any) 
     fixed = {name: 0 for name in axes if name not in (x, y)}
     said = ", ".join(f"{axis_name(data[name])} = {text(data[name].values[0])}" for name in fixed)
     told["title"] = ". ".join(part for part in (told["title"], said) if part)
-    return drawing(lambda figure: draw(figure, data.isel(fixed), told, x, y), path)
+    return drawing(lambda figure: draw(figure, data.isel(fixed), told, x, y), path, page)
 
 
 def _draw_maps(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x: str, y: str | None) -> None:

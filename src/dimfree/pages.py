@@ -1,0 +1,100 @@
+"""What a figure is drawn for: a paper or a talk, how large, how finely, and with all of its panels or one in every file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dimfree.errors import ProblemError, suggest
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_TYPE = {"paper": 9.0, "talk": 16.0}  # points
+_ROOM = {"paper": 1.0, "talk": 1.5}  # by which a figure grows with its type
+_PANEL = (6.4, 4.4)  # inches of a panel that stands alone
+_LARGEST = 100.0  # inches
+
+
+class Page(NamedTuple):
+    """How a figure is written; without a size it has the one that its drawing chooses, larger in a talk."""
+
+    style: str = "paper"
+    size: tuple[float, float] | None = None  # inches
+    dpi: int = 160
+    panels: bool = False  # one file for every panel
+
+    def checked(self) -> "Page":
+        """Itself, or a sentence about what cannot be."""
+        if self.style not in _TYPE:
+            raise ProblemError(f"the style {self.style!r} is not known; {suggest(self.style, _TYPE)}")
+        if self.size is not None and not all(0.5 <= side <= _LARGEST for side in self.size):
+            raise ProblemError(
+                f"a figure of {self.size[0]:g} x {self.size[1]:g} inches cannot be drawn; give sides of 0.5 to 100 inches."
+            )
+        if not 20 <= self.dpi <= 2400:
+            raise ProblemError(f"{self.dpi} dots per inch cannot be drawn; give 20 to 2400.")
+        return self
+
+    def look(self) -> Any:  # matplotlib's literal type of the keys is longer than this file
+        """Matplotlib's settings: those of all figures, with the type of the style."""
+        size = _TYPE[self.style]
+        return {
+            "font.size": size,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.alpha": 0.25,
+            "legend.fontsize": size - 1,
+            "axes.titlesize": size,
+        }
+
+    def lay_out(self, figure: "Figure") -> None:
+        """The size of a figure; in a talk no text is smaller than that of a legend, and lines are as much thicker."""
+        grown = _ROOM[self.style]
+        figure.set_size_inches(self.size or tuple(grown * side for side in figure.get_size_inches()))
+        if grown == 1.0:
+            return
+        from matplotlib.lines import Line2D
+        from matplotlib.text import Text
+
+        for text in figure.findobj(Text):
+            if isinstance(text, Text):
+                text.set_fontsize(max(float(text.get_fontsize()), _TYPE[self.style] - 1))
+        for line in figure.findobj(Line2D):
+            if isinstance(line, Line2D):
+                line.set(linewidth=grown * line.get_linewidth(), markersize=grown * line.get_markersize())
+
+    def files(self, path: Path, figure: "Figure") -> list[Path]:
+        """What is written: the path itself, or one file for every panel, numbered."""
+        if not self.panels:
+            return [path]
+        return [path.with_stem(f"{path.stem}-{number}") for number in range(1, len(panels(figure)) + 1)]
+
+
+PAPER = Page()
+
+
+def panels(figure: "Figure") -> "list[Axes]":
+    """Axes that show something and are no colour bar."""
+    return [axes for axes in figure.axes if axes.get_visible() and not hasattr(axes, "_colorbar")]
+
+
+def leave_alone(figure: "Figure", number: int) -> None:
+    """Keep one panel only, with what it shared with the others: labels, ticks, legend and colour bar."""
+    kept = panels(figure)[number]
+    bars: list[Any] = [axes for axes in figure.axes if hasattr(axes, "_colorbar")]
+    for direction in "xy":
+        siblings = getattr(kept, f"get_shared_{direction}_axes")().get_siblings(kept)
+        labels = [getattr(one, f"get_{direction}label")() for one in (kept, *siblings)]
+        getattr(kept, f"set_{direction}label")(next(filter(None, labels), ""))
+    kept.tick_params(labelleft=True, labelbottom=True)
+    shared = [(bar._colorbar.mappable, bar.get_ylabel()) for bar in bars if kept in bar._colorbar_info["parents"]]
+    for axes in figure.axes:
+        if axes is not kept:
+            figure.delaxes(axes)
+    kept.set_subplotspec(figure.add_gridspec(1, 1)[0])
+    for mappable, label in shared[:1]:
+        figure.colorbar(mappable, ax=kept, label=label)
+    if kept.get_legend() is None and not figure.legends and kept.get_legend_handles_labels()[1]:
+        kept.legend(frameon=False)
+    figure.set_size_inches(_PANEL)
