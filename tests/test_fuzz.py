@@ -1,17 +1,25 @@
-"""Three hundred generated bad problem files and options of all settings: one sentence each, soon, and no nonsense accepted."""
+"""Generated bad problem files, options, questions, files and sweeps: one sentence each, soon, and no nonsense accepted."""
 
+import json
+import os
+import select
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import jax
+import pytest
 import tomli_w
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+import dimfree as df
 from dimfree.cli.commands import app
 from dimfree.problem import Problem
 from dimfree.registry import settings as all_settings
+from stages import SEED
 
 runner = CliRunner()
 _PROGRAMS = 20  # compiled at most for one answer: what takes long is compilation, whatever the machine
@@ -158,3 +166,70 @@ def test_bad_options_are_answered(option):
 def test_every_kind_has_keys_to_get_wrong():
     for kind in TABLES:
         assert len(number_keys(kind)) >= 4, kind
+
+
+CASES, TOGETHER = 600, 50
+_MEMORY = 3_000_000_000  # bytes that a run may predict, and take
+_HANGS = 600.0  # seconds without an answer, on whatever machine
+
+
+@pytest.fixture(scope="module")
+def good_results(tmp_path_factory):
+    """A results file of which cases damage copies."""
+    small = df.Problem(
+        dimension=20, network=df.TwoLayer(width=2), data=df.Teacher(units=1), run=df.Run(until=1.0, points=4)
+    )
+    return df.compare(small, only=["gradient-flow"]).save(tmp_path_factory.mktemp("good") / "good.nc")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted by /proc")
+@pytest.mark.parametrize("first", range(0, CASES, TOGETHER))
+def test_whatever_is_asked_is_answered(first, good_results, tmp_path):
+    """No traceback, abort, hang or leftover, and no memory beyond what was predicted; DIMFREE_RANDOM_SEED repeats it."""
+    begun: list[dict[str, object]] = []
+    ended: list[dict[str, object]] = []
+    for line in lines_of([os.environ[SEED], str(first), str(TOGETHER), str(good_results)], tmp_path):
+        (begun if "number" in line else ended).append(line)
+    assert len(begun) == len(ended) == TOGETHER, (
+        f"the process ended, or did not answer within {_HANGS} s, at {begun[-1]}"
+    )
+    wrong = [(case, reason) for case, end in zip(begun, ended, strict=True) if (reason := complaint(end))]
+    assert not wrong, "\n\n".join(f"{case}\n{reason}" for case, reason in wrong)
+
+
+def complaint(end: dict[str, object]) -> str:
+    """What is wrong with how a case ended; empty for nothing."""
+    said = str(end["said"])
+    if end["raised"] or end["traceback"]:
+        return f"a traceback: {end['raised'] or said}"
+    if end["code"] not in (0, 1, 2, 3) or (end["code"] and end["silent"]):
+        return f"exit code {end['code']} and {said!r}"
+    if said.startswith("dimfree: ") and len(said.strip().splitlines()) > 1:
+        return f"more than one line: {said}"
+    if "memory ran out" in said or int(str(end["taken"])) > _MEMORY:
+        return f"{end['taken']} bytes were taken that nobody predicted: {said}"
+    return f"left behind: {end['left']}" if end["left"] else ""
+
+
+def lines_of(arguments: list[str], folder: Path) -> list[dict[str, object]]:
+    """What a process with bounded memory says; it is ended when it says nothing for too long."""
+    here = Path(__file__).parent
+    found = {"PYTHONPATH": os.pathsep.join([str(here), str(Path(df.__file__).parent.parent)]), "MPLBACKEND": "Agg"}
+    bounded = {"SLURM_MEM_PER_NODE": str(_MEMORY // 10**6), "MALLOC_ARENA_MAX": "2", "DIMFREE_CACHE": "off"}
+    with (folder / "errors").open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, str(here / "fuzz_child.py"), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            cwd=folder,
+            env=os.environ | found | bounded,
+        )
+    assert process.stdout is not None
+    text = b""
+    while select.select([process.stdout], [], [], _HANGS)[0] and (more := os.read(process.stdout.fileno(), 65536)):
+        text += more
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    return [json.loads(line) for line in text.decode().splitlines() if line.endswith("}")]
