@@ -18,6 +18,7 @@ from dimfree.arrays import read_archive, read_array, unpacked
 from dimfree.cli.commands import app
 from dimfree.errors import OutputError, ProblemError, RefusalError
 from dimfree.results.checkpoint import Checkpoint
+from dimfree.setting import model_of
 from dimfree.tables import read_table
 
 TEBIBYTES = (1_000_000, 1_000_000)
@@ -116,6 +117,13 @@ def test_every_section_that_names_an_archive_uses_that_reader(kind, damage, tmp_
     with pytest.raises(ProblemError, match=r"which is not a readable .npz archive"):
         df.solve(problem)
     assert problem.digest == problem.digest
+
+
+@pytest.mark.parametrize("Phi", [np.zeros(()), np.ones(3), np.ones((0, 2)), np.ones((2, 2, 1))])
+def test_covariances_of_wrong_shapes(Phi, tmp_path):
+    np.savez(tmp_path / "a.npz", Psi=np.eye(2), Phi=Phi, Omega=np.eye(2), theta=np.ones(2))
+    with pytest.raises(ProblemError, match="give p x p, p x d, d x d and p numbers"):
+        model_of(NAMING["covariances"](tmp_path / "a.npz"))
 
 
 @pytest.mark.parametrize(

@@ -205,8 +205,8 @@ def complaint(end: dict[str, object]) -> str:
         return f"a traceback: {end['raised'] or said}"
     if end["code"] not in (0, 1, 2, 3) or (end["code"] and end["silent"]):
         return f"exit code {end['code']} and {said!r}"
-    if said.startswith("dimfree: ") and len(said.strip().splitlines()) > 1:
-        return f"more than one line: {said}"
+    if end["code"] and said.startswith("dimfree: ") and any(line[:9] != "dimfree: " for line in said.splitlines()):
+        return f"more than sentences: {said}"
     if "memory ran out" in said or int(str(end["taken"])) > _MEMORY:
         return f"{end['taken']} bytes were taken that nobody predicted: {said}"
     return f"left behind: {end['left']}" if end["left"] else ""

@@ -28,6 +28,7 @@ TOO_LARGE = {
     "chain": df.Problem(run=df.Run(until=1.0, points=3, replicas=10**9)),
     "dimensionless": df.Problem(network=df.TwoLayer(width=10**9), run=SMALL),
     "multi-pass": df.Problem(data=df.SignTeacher(), dimension=10**6),
+    "linearised": df.Problem(data=df.DrawnPoints(), network={"width": 10**9}),
     "network-flow": df.Problem(data=df.DrawnPoints(), network={"width": 10**9}),
 }
 
@@ -74,6 +75,12 @@ def test_sizes_of_models_are_asked_before_they_are_made(kind, four_gigabytes):
     make, sentence = MODELS[kind]
     with pytest.raises(RefusalError, match=sentence):
         model_of(make())
+
+
+@pytest.mark.parametrize("kind", ["teacher", "hidden-manifold"])
+def test_more_teachers_than_there_are_directions_are_not_counted_out(kind):
+    with pytest.raises(ProblemError, match=r"1000000000000 .* do not fit into dimension 300"):
+        df.Problem(data={"kind": kind, "units": 10**12})
 
 
 def saved(folder, name, array):

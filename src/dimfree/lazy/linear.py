@@ -57,10 +57,11 @@ class _LinearFlow(Evolution[LazyModel, Key[Array, ""], Spectral]):
 
     def cost(self, problem: Problem, model: LazyModel) -> Cost:
         """An eigendecomposition, and products with it at the saved times."""
-        (n, _), m = model.X.shape, model.X_held.shape[0]
-        replicas = problem.run.replicas if self.stochastic else 1
+        (n, d), m = model.X.shape, model.X_held.shape[0]
+        replicas, width = (problem.run.replicas, model.width) if self.stochastic else (1, 0)
         seconds = self._kernel_seconds(model) + 1e-8 * n**3 + 4e-9 * len(problem.times) * n * (n + m)
-        return Cost(3.0 + replicas * seconds, len(problem.times), 8.0 * replicas * n * (3 * n + 2 * m))
+        memory = 8.0 * replicas * (n * (3 * n + 2 * m) + width * (4 * (d + 1) + 4 * (n + m)))
+        return Cost(3.0 + replicas * seconds, len(problem.times), memory)
 
     def advance(self, model: LazyModel, state: Spectral, times: Float[Array, " t"]) -> tuple[Spectral, Observed]:
         """Any time at once; nothing moves but the weights."""

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from dimfree.errors import ProblemError
 from dimfree.machine import refuse_above_memory
 
-Matrix = Float[np.ndarray, "d d"]
+Given = Float[np.ndarray, "..."]  # of whatever shape a file has
 ROUNDING = 1e-9  # of the largest eigenvalue: below, a direction is empty
 _SQUARES = 6  # matrices that are there at once
 
@@ -73,10 +73,10 @@ def from_spectrum(
     return found
 
 
-def from_matrices(Psi: Matrix, Phi: Matrix, Omega: Matrix, theta: Float[np.ndarray, " p"]) -> Covariates:
+def from_matrices(Psi: Given, Phi: Given, Omega: Given, theta: Given) -> Covariates:
     """From the covariances of teacher features u and student features v, and a teacher z = theta.u/sqrt(p)."""
-    p, d = Phi.shape
-    if Psi.shape != (p, p) or Omega.shape != (d, d) or theta.shape != (p,):
+    p, d = Phi.shape if Phi.ndim == 2 else (0, 0)
+    if not p or Psi.shape != (p, p) or Omega.shape != (d, d) or theta.shape != (p,):
         raise ProblemError(
             f"Psi, Phi, Omega and theta have shapes {Psi.shape}, {Phi.shape}, {Omega.shape} and {theta.shape}; "
             "give p x p, p x d, d x d and p numbers."

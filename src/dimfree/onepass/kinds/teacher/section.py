@@ -44,8 +44,8 @@ class TeacherNetwork(DataSection):
             )
         if self.overlap != "orthonormal":
             check_covariance(np.array(self.overlap, dtype=object), self.units, "overlap")
-        norms = np.ones(self.units) if self.overlap == "orthonormal" else np.diag(np.array(self.overlap, dtype=float))
-        if not np.any(np.broadcast_to(self.second_layer, (self.units,)) * norms):
+        norms = 1.0 if self.overlap == "orthonormal" else np.diag(np.array(self.overlap, dtype=float))
+        if not np.any(np.asarray(self.second_layer) * norms):
             raise ValueError(
                 "the label is constant: every unit of the teacher has 0 in second_layer or on the diagonal of overlap, so there "
                 "is nothing to learn; give a unit for which both are not 0."
