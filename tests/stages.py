@@ -12,6 +12,8 @@ SEED = "DIMFREE_RANDOM_SEED"
 # a new seed in every run, unless the user names one; the processes of a run inherit it
 os.environ.setdefault(SEED, str(secrets.randbelow(2**32)))
 
+ALWAYS = ("test_fuzz.py",)  # drawn anew in every run
+
 
 def gating(cases: Iterable[object], gates: Sequence[object]) -> list[ParameterSet]:
     """All cases of a parameter: those in `gates` in the first stage, the others in the second."""
@@ -25,14 +27,15 @@ def drawn(items: Iterable[pytest.Item], share: float) -> tuple[list[pytest.Item]
     """All tests of the first stage and a random share of those of the second; the tests that are left out come second.
 
     Whether a test is drawn depends on the seed and its own name alone, so that all processes of a run agree. The tests of one
-    file of the gallery share their runs, and are drawn together.
+    file of the gallery share their runs, and are drawn together; what draws cases of its own in every run is always there.
     """
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
         name = item.nodeid.split("::")[0] if "gallery" in item.path.parts else item.nodeid
         chance = crc32(f"{os.environ[SEED]} {name}".encode()) / 2**32
-        (left_out if item.get_closest_marker("slow") and chance >= share else kept).append(item)
+        optional = item.get_closest_marker("slow") and item.path.name not in ALWAYS
+        (left_out if optional and chance >= share else kept).append(item)
     return kept, left_out
 
 
