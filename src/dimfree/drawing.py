@@ -3,7 +3,7 @@
 It stands to the left of the settings, whose figures use it, and knows none of them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
 from io import BytesIO
@@ -102,6 +102,12 @@ def draw_deviation(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Ma
 def from_zero(axes: "Axes") -> None:
     """Show all from zero on, with room above the largest value: a curve that is nearly constant does not lie in the frame."""
     axes.set_ylim(0, _ROOM * axes.dataLim.y1 if axes.dataLim.y1 > 0 else None)
+
+
+def trained_layers(parts: Sequence[str]) -> str:
+    """Which parts of a network learn, for a title."""
+    *others, last = (part.replace("-", " ") for part in parts)
+    return f"{', '.join(others)} and {last} trained" if others else f"{last} trained"
 
 
 def told(title: str, data: "xr.Dataset") -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dimfree.drawing import draw_account, looks, told
+from dimfree.drawing import draw_account, looks, told, trained_layers
 from dimfree.lazy.problem import LazyProblem
 
 if TYPE_CHECKING:
@@ -38,6 +38,6 @@ def draw(figure: "Figure", problem: LazyProblem, accounts: "Mapping[str, xr.Data
     points = problem.data.samples if problem.data.kind == "drawn-points" else "given"
     figure.suptitle(
         f"{points} points in dimension {problem.dimension}, width {N}, output scale {gamma:.3g} = {gamma * N:.3g}/N = "
-        f"{gamma * N**0.5:.3g}/√N",
+        f"{gamma * N**0.5:.3g}/√N\n{trained_layers(problem.network.trained)}",
         fontsize=10,
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimfree.drawing import Look, draw_account, draw_deviation, looks, told
+from dimfree.drawing import Look, draw_account, draw_deviation, looks, told, trained_layers
 from dimfree.onepass.kind import kind_of
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.spectrum_figure import draw_spectrum, draws_spectrum
@@ -128,7 +128,8 @@ def _title(problem: OnePassProblem) -> str:
     return (
         f"{_name(problem.network.activation)} network, width {problem.network.width}, {units} teacher "
         f"unit{'s' if units > 1 else ''}, dimension {problem.dimension:,}, "
-        f"learning rate {problem.training.learning_rate:g}, noise {problem.data.noise:g}"
+        f"learning rate {problem.training.learning_rate:g}, batch {problem.training.batch:,}, "
+        f"noise {problem.data.noise:g}\n{trained_layers(problem.network.trained)}"
     )
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from dimfree.drawing import trained_layers
 from dimfree.questions.couplings.answer import DYNAMICS, GAPS, QUANTITIES
 
 if TYPE_CHECKING:
@@ -32,7 +33,11 @@ def draw_couplings(found: "Couplings", figure: Figure) -> None:
     for axes in (risks, distances):
         axes.legend(frameon=False)
     p = found.problem
-    figure.suptitle(f"width {p.network.width}, step {p.time_step:.3g}, dimension {p.dimension}", fontsize=10)
+    figure.suptitle(
+        f"width {p.network.width}, step {p.time_step:.3g}, batch {p.training.batch:,}, dimension {p.dimension}\n"
+        f"{trained_layers(p.network.trained)}",
+        fontsize=10,
+    )
 
 
 def draw_slopes(found: "Slopes", figure: Figure) -> None:

@@ -47,5 +47,5 @@ def _title(exits: "Exits") -> str:
     problem = exits.problem
     return (
         f"width {problem.network.width}, dimension {problem.dimension:,}, "
-        f"learning rate {problem.training.learning_rate:g}, noise {problem.data.noise:g}"
+        f"learning rate {problem.training.learning_rate:g}, batch {problem.training.batch:,}, noise {problem.data.noise:g}"
     )

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from dimfree.drawing import trained_layers
 from dimfree.questions.schedules.optimum import samples_per_dimension
 from dimfree.questions.schedules.search import Vector
 
@@ -31,7 +32,7 @@ def draw_schedules(best: "Schedules", figure: Figure) -> None:
     p, noise = best.problem, getattr(best.problem.data, "noise", 0.0)
     figure.suptitle(
         f"{p.network.activation}, width {p.network.width}, teacher directions: {p.data.units}, noise {noise:g}, "
-        f"dimension {p.dimension}"
+        f"dimension {p.dimension}\nbatch {p.training.batch:,}, {trained_layers(p.network.trained)}"
     )
 
 

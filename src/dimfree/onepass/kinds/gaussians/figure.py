@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dimfree.drawing import Look, draw_account, draw_deviation, from_zero, looks, told
+from dimfree.drawing import Look, draw_account, draw_deviation, from_zero, looks, told, trained_layers
 from dimfree.onepass.kinds.gaussians.section import TwoGaussians
 from dimfree.onepass.problem import OnePassProblem
 
@@ -88,5 +88,6 @@ def _title(problem: OnePassProblem) -> str:
     noise = f", inverse temperature {training.inverse_temperature:g}" if training.inverse_temperature else ""
     return (
         f"two Gaussians, contrast {data.contrast:g}, dimension {problem.dimension}{subspace}, "
-        f"width {problem.network.width}, rate {training.learning_rate:g}{noise}"
+        f"width {problem.network.width}, rate {training.learning_rate:g}, batch {training.batch:,}{noise}\n"
+        f"{trained_layers(problem.network.trained)}"
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dimfree.drawing import draw_account, draw_deviation, from_zero, looks, told
+from dimfree.drawing import draw_account, draw_deviation, from_zero, looks, told, trained_layers
 from dimfree.onepass.kinds.hypercube.section import Hypercube
 from dimfree.onepass.kinds.hypercube.staircases import plateau
 from dimfree.onepass.problem import OnePassProblem
@@ -66,5 +66,5 @@ def _title(problem: OnePassProblem) -> str:
     training = problem.training
     return (
         f"hypercube of dimension {problem.dimension}, width {problem.network.width}, batch {training.batch}, "
-        f"step {problem.time_step:.3g}"
+        f"step {problem.time_step:.3g}, {trained_layers(problem.network.trained)}"
     )
