@@ -91,3 +91,12 @@ def test_one_column_that_has_all_the_variance_is_named_and_what_to_do_is_said(tm
     assert sentence.startswith("one direction has 100 % of the variance of the 5 features (column 4 varies most)")
     assert "divide each column by its standard deviation first" in sentence
     assert misfits(model_of(problem.replace(**{"data.features": table(tmp_path)["features"]}))) == ()
+
+
+@pytest.mark.slow
+def test_the_best_ridge_for_labels_that_no_gaussian_teacher_gives_is_a_rough_guide():
+    digits = df.curve(SQUARE.replace(**{"training.loss": "logistic"}), samples=[2.0], seeds=0, features="digits")
+    assert "on the centred pixels / 16: LogisticRegression(C=" in digits.advice
+    assert digits.advice.endswith(
+        "Cross-validate around it: no Gaussian teacher gives these labels, and theory is a rough guide."
+    )

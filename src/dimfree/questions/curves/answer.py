@@ -52,6 +52,7 @@ class Curve(Answer[DataSetProblem]):
     best: Best
     measured: dict[str, Float[np.ndarray, "n seeds"]]  # by SEEN; empty without fits
     remarks: tuple[str, ...]
+    advice: str = ""  # about the ridge of a table; empty for data that are drawn
 
     @property
     def is_real(self) -> bool:
@@ -74,8 +75,8 @@ class Curve(Answer[DataSetProblem]):
     def said(self) -> Iterator[TextTable | str]:
         """For a table its best ridge; a row per number of samples; then what to know."""
         p = self.problem
-        if self.is_real:
-            yield advice(p, self._rows(-1), self.best, float(self.theory["risk"][-1]))
+        if self.advice:
+            yield self.advice
         table = TextTable(title=f"Learning curve: {p.data.kind}, {p.training.loss} loss, dimension {p.dimension}")
         learner = LEARNERS.get(p.training.loss) if self.is_real else None
         best = ("ridge*" if learner is None else f"{learner.argument}*", "error*")
@@ -120,6 +121,7 @@ class Curve(Answer[DataSetProblem]):
                 name: {"label": one.label, "samples": one.samples.tolist(), "values": _plain(one.values)}
                 for name, one in self.lines.items()
             },
+            "advice": self.advice,
             "remarks": list(self.remarks),
         }
         for name in self.measured:
@@ -191,8 +193,9 @@ def curve(
     known = lines(model, asked, best.risk)
     measured = {} if why_no_fits or not seeds else fits(model, asked, seeds, chosen.run.seed, watch)
     said = (*remarks(model), *misfits(model), *([f"No fits: {why_no_fits}"] if why_no_fits and seeds else []))
+    first = advice(chosen, model, asked[-1], best, float(theory["risk"][-1])) if isinstance(model.source, Pool) else ""
     watch("done", 1.0)
-    return Curve(chosen, asked, known, {name: theory[name] for name in SEEN}, best, measured, said)
+    return Curve(chosen, asked, known, {name: theory[name] for name in SEEN}, best, measured, said, first)
 
 
 def _most(model: EndModel, smallest: float) -> float:

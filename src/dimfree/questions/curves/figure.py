@@ -19,7 +19,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "ridge": {"color": "#d95f02", "lw": 1.8},
     "optimal-ridge": {"color": "#7570b3", "ls": "", "marker": "d", "ms": 6},  # known at the asked samples alone
     "max-margin": {"color": "#1b9e77", "ls": "-.", "lw": 1.3},
-    "bayes": {"color": "#e7298a", "lw": 1.3},
+    "bayes": {"color": "#e7298a", "ls": (0, (9, 2)), "lw": 1.5},
     "rademacher-bound": {"color": "grey", "ls": "--", "lw": 1.2},
     "rademacher-asymptote": {"color": "grey", "ls": ":", "lw": 1.4},
 }

@@ -7,6 +7,8 @@ w/sqrt(d), and the ridge lambda d (docs/theory/static.md, section 0).
 from typing import NamedTuple
 
 from dimfree.dataset.features import Table
+from dimfree.dataset.learning_curves.diagnosis import no_gaussian_teacher
+from dimfree.dataset.learning_curves.model import EndModel
 from dimfree.dataset.learning_curves.optimal_ridge import SEARCHED, Best
 from dimfree.dataset.learning_curves.table import DIGITS
 from dimfree.dataset.problem import DataSetProblem
@@ -33,9 +35,9 @@ LEARNERS = {
 }
 
 
-def advice(problem: DataSetProblem, rows: int, best: Best, given: float) -> str:
-    """The best ridge at so many rows of a table, its error beside that of the given ridge, and how to have it."""
-    ridge, risk = float(best.lambda_[-1]), float(best.risk[-1])
+def advice(problem: DataSetProblem, model: EndModel, samples: float, best: Best, given: float) -> str:
+    """The best ridge at so many samples per feature, its error beside that of the given ridge, and how to have it."""
+    ridge, risk, rows = float(best.lambda_[-1]), float(best.risk[-1]), round(samples * problem.dimension)
     own = problem.training.weight_decay
     said = (
         f"Best ridge for {rows} rows, in theory: {ridge:.3g}, with error {risk:.4f} "
@@ -45,6 +47,8 @@ def advice(problem: DataSetProblem, rows: int, best: Best, given: float) -> str:
     if learner is not None:
         call = f"{learner.name}({learner.argument}={learner.number(problem, ridge):.3g}, fit_intercept=False)"
         said += f" In scikit-learn, on the centred {columns(problem)}: {call}."
+    if no_gaussian_teacher(model):
+        return f"{said} Cross-validate around it: no Gaussian teacher gives these labels, and theory is a rough guide."
     if not SEARCHED[0] * _EDGE < ridge < SEARCHED[1] / _EDGE:
         said += f" The search ends there, at {SEARCHED[0]:g} and {SEARCHED[1]:g}: a ridge beyond may be better."
     return said
