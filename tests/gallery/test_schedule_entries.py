@@ -71,23 +71,43 @@ def test_optimal_schedule_claims():
 
 
 def test_schedule_quenched_claims():
-    entry, starts = ScheduleQuenched(), np.geomspace(1e-5, 1e-3, 8)
+    entry, starts, runs = ScheduleQuenched(), np.geomspace(1e-5, 1e-3, 8), np.arange(32.0)
+    noise = np.exp(0.05 * np.random.default_rng(0).normal(size=32))
+    scatter = noise * np.exp(0.01 * (runs - 28))
 
-    def data(one, mean):
-        factors = np.array([2.5, one, mean])
+    def data(early, late, constant=2.5, scatter=scatter):
+        """What runs that escape early, and the last quarter, lose by the schedule for the average start."""
+        paid = np.where(runs < 24, early, late) * scatter
+        real = np.repeat(starts, 4) * np.stack([np.full(32, constant), paid, np.ones(32)])
         told = {
-            "ode": (("schedule", "start"), factors[:, None] * starts),
-            "chain": (("schedule", "start", "replica"), factors[:, None, None] * starts[:, None] * np.ones(4)),
-            "own": ("start", starts),
+            "ode": (("schedule", "start"), np.array([constant, late, 1.0])[:, None] * starts),
+            "chain": (("schedule", "start", "replica"), real.reshape(3, 8, 4)),
+            "escape": (("start", "replica"), np.where(runs < 31, runs, np.nan).reshape(8, 4)),
             "rate": (("schedule", "samples"), np.ones((3, 5))),
         }
-        return xr.Dataset(told, {"schedule": ["constant", "one start", "mean of 8"], "samples": np.arange(5.0)})
+        return xr.Dataset(told, {"schedule": ["constant", "average start", "mean of 8"], "samples": np.arange(5.0)})
 
-    assert failing(entry, data(1.6, 1.0)) == set()
-    assert failing(entry, data(1.3, 1.0)) == {4}
-    assert failing(entry, data(0.9, 1.0)) == {2, 3, 4}
-    assert failing(entry, data(4.0, 2.6)) == {0, 1}
-    entry.draw(data(1.6, 1.0), Figure())
+    assert failing(entry, data(0.8, 1.6)) == set()
+    assert failing(entry, data(1.3, 1.6)) == {3}
+    assert failing(entry, data(0.8, 1.1)) == {2, 4}
+    assert failing(entry, data(0.8, 0.8, scatter=noise)) == {2, 4, 5}
+    assert failing(entry, data(0.8, 1.6, constant=1.2)) == {0, 1}
+    two_outliers = np.where(runs < 30, noise, 30.0)  # of the late ones: a mean of risks is theirs alone
+    assert failing(entry, data(0.8, 0.8, scatter=two_outliers)) == {2, 4, 5}
+    entry.draw(data(0.8, 1.6), Figure())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        (ScheduleQuenched(seed=1), set()),
+        (ScheduleQuenched(overlap=0.2), {2, 3, 4, 5}),  # the one start escapes late: then it is early runs that pay
+    ],
+    ids=["another-seed", "late-start"],
+)
+def test_who_pays_depends_on_the_start_and_not_on_the_seed(entry, expected):
+    assert failing(entry, entry.measure(False, silent)) == expected
 
 
 def batches(late=0.0, term=1.0, order=1.0):
