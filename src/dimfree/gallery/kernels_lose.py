@@ -5,6 +5,7 @@ d^k points, whatever direction they depend on; the network finds the direction f
 width, stopped when its error on the held-out points is least, which nobody could know.
 """
 
+from itertools import product
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -22,6 +23,9 @@ from dimfree.lazy.problem import DrawnPoints, LazyProblem, PairedStart, ScaledTw
 from dimfree.problem.run import Run
 
 _LATE = 1e5  # when the kernel has long interpolated
+_DIMENSIONS = (10, 14, 20, 28)  # in which the points that the kernel needs are counted
+_SHARES = (0.5, 1.0)  # of d²: so many points
+_LEFT = 0.06  # of the error of saying 0; without the part of degree 2 of a ReLU it is 0.18
 
 
 class KernelsLose(Entry[xr.Dataset]):
@@ -37,11 +41,12 @@ class KernelsLose(Entry[xr.Dataset]):
     dimension: int = 20
     samples: tuple[int, ...] = (25, 50, 100, 200)
     seeds: int = 3
+    first_seed: int = 0
 
-    def problem(self, n: int, seed: int) -> LazyProblem:
+    def problem(self, n: int, seed: int, dimension: int | None = None) -> LazyProblem:
         """A data set, and a network that starts small."""
         return LazyProblem(
-            dimension=self.dimension,
+            dimension=dimension or self.dimension,
             data=DrawnPoints(samples=n, held_out=1000, link=self.link, seed=seed),
             network=ScaledTwoLayer(width=60, activation="relu", output_scale=self.output_scale),
             start=PairedStart(scale=0.1, second_layer_scale=0.5),
@@ -52,20 +57,27 @@ class KernelsLose(Entry[xr.Dataset]):
         """Network and kernel on every data set, and a lazy network on one; `full` has twice the points and seeds."""
         cases = {}
         for n in self._samples(full):
-            for seed in range(self._seeds(full)):
+            for seed in self._seeds(full):
                 rich = self.problem(n, seed)
-                late = rich.replace(**{"run.until": _LATE, "run.points": 61})
                 cases[f"network {n} {seed}"] = Case(rich, (self.flow,))
-                cases[f"kernel {n} {seed}"] = Case(late, (self.kernel,))
-        for seed in range(self._seeds(full)):
+                cases[f"kernel {n} {seed}"] = Case(_late(rich), (self.kernel,))
+        for d, share, seed in product(_DIMENSIONS, _SHARES, self._seeds(full)):
+            cases[f"kernel {d} {share} {seed}"] = Case(
+                _late(self.problem(round(share * d**2), seed, d)), (self.kernel,)
+            )
+        for seed in self._seeds(full):
             lazy = self.problem(self._between(full), seed).replace(**{"network.output_scale": 10.0, "run.until": 20.0})
             cases[f"lazy {seed}"] = Case(lazy, (self.flow, Linearised()))
         return cases
 
     def measure(self, full: bool, watch: Watcher) -> xr.Dataset:
         """The last error of the network, the least of the kernel, and that of saying 0."""
-        cases, samples, seeds = self.cases(full), self._samples(full), range(self._seeds(full))
+        cases, samples, seeds = self.cases(full), self._samples(full), self._seeds(full)
         tree = run_cases(cases, watch)
+
+        def left(d: int, share: float, seed: int) -> float:
+            silent = np.mean(lazy_model(self.problem(round(share * d**2), seed, d)).y_held ** 2) / 2
+            return float(_risk(tree, f"kernel {d} {share} {seed}/{self.kernel.title}").min() / silent)
 
         def table(kind: str, title: str) -> list[list[float]]:
             runs = [[_risk(tree, f"{kind} {n} {seed}/{title}") for seed in seeds] for n in samples]
@@ -82,21 +94,28 @@ class KernelsLose(Entry[xr.Dataset]):
             f"lazy_{name}": ("seed", np.array([float(_risk(tree, f"lazy {seed}/{title}")[-1]) for seed in seeds]))
             for name, title in (("network", self.flow.title), ("linearised", Linearised().title))
         }
-        told = {"between": self._between(full), "d": self.dimension}
-        return xr.Dataset(data | lazy | told, {"samples": list(samples)})
+        by_dimension = np.array([[[left(d, share, s) for s in seeds] for share in _SHARES] for d in _DIMENSIONS])
+        told = {
+            "between": self._between(full),
+            "d": self.dimension,
+            "kernel_left": (("dimension", "share", "seed"), by_dimension),
+        }
+        return xr.Dataset(
+            data | lazy | told, {"samples": list(samples), "dimension": list(_DIMENSIONS), "share": list(_SHARES)}
+        )
 
     def claims(self, data: xr.Dataset) -> tuple[Claim, ...]:
-        """Few d points are enough for the network; the kernel is far from done; laziness alone makes the difference."""
-        mean, between, d = data.mean("seed"), int(data["between"]), int(data["d"])
+        """Few d points are enough for the network; the kernel needs d² of them; laziness alone makes the difference."""
+        mean, between = data.mean("seed"), int(data["between"])
+        power = np.polyfit(np.log(data["dimension"]), np.log(_needed(data)), 1)[0]
         share = {name: mean[name] / mean["silent"] for name in ("network", "kernel")}
         lost = data["kernel"].sel(samples=between) / data["network"].sel(samples=between)
-        slope = np.polyfit(np.log(data["samples"] / d), np.log(share["kernel"]), 1)[0]
         lazy = mean["lazy_network"] / mean["network"].sel(samples=between)
         return (
             Claim("error of the network over that of saying 0, most points", float(share["network"][-1]), 0.0, 0.01),
             Claim("the same of the kernel at its best", float(share["kernel"][-1]), 0.03, 1.0),
             Claim(f"kernel over network at n = {between}, least of all data sets", float(lost.min()), 5.0, np.inf),
-            Claim("slope of the kernel's error in the number of points", float(slope), -1.3, 0.0),
+            Claim("points that the kernel needs grow like d^x, x", float(power), 1.6, 2.4),
             Claim(f"lazy over rich network at n = {between}", float(lazy), 5.0, np.inf),
             Claim(
                 "lazy network over its linearisation", float(mean["lazy_network"] / mean["lazy_linearised"]), 0.9, 1.1
@@ -104,9 +123,9 @@ class KernelsLose(Entry[xr.Dataset]):
         )
 
     def draw(self, data: xr.Dataset, figure: Figure) -> None:
-        """Means over the data sets, and every data set as a dot."""
-        figure.set_size_inches(6.6, 4.6)
-        axes, n = figure.subplots(), data["samples"].values
+        """Means over the data sets, and every data set as a dot; and how many points the kernel needs in other dimensions."""
+        figure.set_size_inches(10.4, 4.6)
+        (axes, needed), n = figure.subplots(1, 2, width_ratios=(3, 2)), data["samples"].values
         looks = {
             "silent": ("saying 0", "grey", ":", ""),
             "kernel": ("tangent kernel of infinite width, stopped at its best", "#d95f02", "-", "s"),
@@ -132,7 +151,19 @@ class KernelsLose(Entry[xr.Dataset]):
         axes.set_xticks(n, [f"{x:g}\n{x / int(data['d']):g} d" for x in n])
         axes.minorticks_off()
         axes.legend(fontsize=8, loc="lower left")
-        figure.suptitle(f"{self.title}: $y$ = {self.link}($\\sqrt{{d}}\\,x_1$), d = {int(data['d'])}")
+        d, points = data["dimension"].values, _needed(data)
+        needed.plot(
+            d, points, "s", color="#d95f02", mfc="white", ms=5, label=f"kernel, {100 * _LEFT:g} % of the error left"
+        )
+        line = d**2 * np.exp(np.mean(np.log(points / d**2)))
+        needed.plot(d, line, "--", color="grey", lw=1, label=r"proportional to $d^2$")
+        needed.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel="number of points")
+        needed.set_xticks(d, [str(one) for one in d])
+        needed.set_yticks([100, 200, 400], ["100", "200", "400"])
+        needed.minorticks_off()
+        needed.legend(fontsize=8)
+        axes.set_title(f"d = {int(data['d'])}")
+        figure.suptitle(f"{self.title}: $y$ = {self.link}($\\sqrt{{d}}\\,x_1$)")
 
     def seconds(self, full: bool) -> float:
         """All runs."""
@@ -141,12 +172,25 @@ class KernelsLose(Entry[xr.Dataset]):
     def _samples(self, full: bool) -> tuple[int, ...]:
         return (*self.samples, 2 * self.samples[-1]) if full else self.samples
 
-    def _seeds(self, full: bool) -> int:
-        return 2 * self.seeds if full else self.seeds
+    def _seeds(self, full: bool) -> range:
+        return range(self.first_seed, self.first_seed + (2 if full else 1) * self.seeds)
 
     def _between(self, full: bool) -> int:
         """Where the lazy network is put beside the others."""
         return self.samples[len(self.samples) // 2]
+
+
+def _late(problem: LazyProblem) -> LazyProblem:
+    """Until the kernel has long interpolated."""
+    return problem.replace(**{"run.until": _LATE, "run.points": 61})
+
+
+def _needed(data: xr.Dataset) -> Float[np.ndarray, " d"]:
+    """How many points in every dimension leave this share of the error, by a power law between (and near) two numbers."""
+    few, many = np.moveaxis(np.log(data["kernel_left"].mean("seed").values), 1, 0)
+    shares = np.log(data["share"].values)
+    at = shares[0] + (shares[1] - shares[0]) * (few - np.log(_LEFT)) / (few - many)
+    return np.asarray(data["dimension"].values ** 2 * np.exp(at))
 
 
 def _risk(tree: xr.DataTree, path: str) -> Float[np.ndarray, " t"]:
