@@ -47,6 +47,12 @@ def test_dashes_say_what_they_said_and_a_colour_has_one_shape(figure):
     assert [line.get_linestyle() for line in curves] == ["-", "--"] * len(COLOURS)
 
 
+def test_guides_have_dashes_that_can_be_told_apart(figure):
+    tell_apart(figure)
+    guides = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 2]
+    assert len({tuple(np.round(line._unscaled_dash_pattern[1] or ())) for line in guides}) == len(COLOURS)
+
+
 def test_a_legend_shows_what_is_drawn(figure):
     tell_apart(figure)
     for axes in figure.axes:

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 _SHAPES = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h", "d", "8", "H")
-_DASHES = ((), (4.0, 2.0), (1.0, 1.5), (1.0, 3.0), (6.0, 1.5, 1.0, 1.5), (9.0, 3.0), (4.0, 1.0, 1.0, 1.0, 1.0, 1.0))
+_DASHES = (  # the first four are matplotlib's own
+    (),
+    (3.7, 1.6),
+    (1.0, 1.65),
+    (6.4, 1.6, 1.0, 1.6),
+    (1.0, 5.0),
+    (10.0, 3.0),
+    (5.0, 1.0, 1.0, 1.0, 1.0, 1.0),
+)
 _ENDS_OF_BARS = ("_", "|")
 _PLACES = 6  # of markers on a line
 _FEW = 2  # points of a guide, which has no place for markers
