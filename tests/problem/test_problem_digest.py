@@ -6,8 +6,10 @@ import subprocess
 import sys
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
+import dimfree as df
 from dimfree.onepass.kinds.gaussians.section import TwoGaussians
 from dimfree.onepass.sections import TwoLayer
 from dimfree.problem import Problem, loads
@@ -130,3 +132,19 @@ def test_lambdas_with_other_constants_have_different_digests():
 def test_digest_of_a_function_with_an_inner_function_knows_no_address():
     source = "lambda x: (lambda y: y + 1)(x)"
     assert of_function(eval(source)) == of_function(eval(source))
+
+
+def test_of_files_the_content_counts_and_not_the_name(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(40, 5))
+    digests = set()
+    for name in ("one.npy", "other.npy"):
+        np.save(tmp_path / name, rows)
+        digests.add(df.Problem(data=df.Teacher(covariance=df.Covariance.features(tmp_path / name))).digest)
+    digests.add(df.Problem(data=df.Teacher(covariance=df.Covariance.features(rows))).digest)
+    assert len(digests) == 1
+    np.save(tmp_path / "other.npy", 2 * rows + rows**2)
+    assert df.Problem(data=df.Teacher(covariance=df.Covariance.features(tmp_path / "other.npy"))).digest not in digests
+    bundled = {
+        df.Problem(data=df.Teacher(covariance=df.Covariance.features(name))).digest for name in ("digits", "wine")
+    }
+    assert len(bundled) == 2, "the name of a data set of scikit-learn says what is meant"

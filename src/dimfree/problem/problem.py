@@ -15,6 +15,7 @@ from dimfree.problem.section import Section
 
 _COUNTED = 2**63  # steps, in integers of 64 bits
 AnyProblem = TypeVar("AnyProblem", bound="Problem")
+_UNREADABLE = "unreadable"
 
 
 class Problem(Section):
@@ -121,8 +122,9 @@ class Problem(Section):
     @property
     def digest(self) -> str:
         """A content hash: equal problems have equal digests, on every machine; of files the content counts, not the name."""
-        values = self.model_dump(mode="json")
-        values["files"] = [_content(path) for path in _files(self)]
+        values, contents = self.model_dump(mode="json"), {str(path): _content(path) for path in _files(self)}
+        values = _without_names(values, {name for name, content in contents.items() if content != _UNREADABLE})
+        values["files"] = [contents[str(path)] for path in _files(self)]
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -168,10 +170,17 @@ def _files(section: Section) -> Iterator[Path]:
             yield value
 
 
+def _without_names(values: Any, names: set[str]) -> Any:
+    """The same with nothing in the place of the names of files; a name that is no file, such as "digits", says what is meant."""
+    if isinstance(values, dict):
+        return {key: _without_names(value, names) for key, value in values.items()}
+    return None if isinstance(values, str) and values in names else values
+
+
 def _content(path: Path) -> str:
     try:
         check_regular(path)
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:  # whoever needs the file will say so
-        return "unreadable"
+        return _UNREADABLE
