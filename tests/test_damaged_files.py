@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import dimfree as df
 from dimfree.arrays import read_archive, read_array, unpacked
 from dimfree.cli.commands import app
+from dimfree.comparison.comparison import alone
 from dimfree.errors import OutputError, ProblemError, RefusalError
 from dimfree.results.checkpoint import Checkpoint
 from dimfree.setting import model_of
@@ -232,6 +233,14 @@ def test_results_that_announce_more_than_there_is_memory(tmp_path):
         file.create_dataset("risk", TEBIBYTES, "f8")
     with pytest.raises(RefusalError, match=r"reading the results in .* needs 8e\+03 GB of memory"):
         df.open(tmp_path / "r.nc")
+
+
+def test_results_without_times_have_no_figure(tmp_path):
+    ridge = df.Problem(data=df.LinearTeacher(), training=df.MultiPass(weight_decay=0.1))
+    found = df.open(alone(ridge, df.solve(ridge, "static")).save(tmp_path / "static.nc"))
+    for observable in (None, "risk"):
+        with pytest.raises(OutputError, match="there is no figure of an account of the end of training"):
+            found.plot(observable=observable)
 
 
 def test_a_limit_on_the_size_of_files_is_one_sentence_and_leaves_nothing(tmp_path):

@@ -106,7 +106,7 @@ def test_a_rate_that_never_escapes_says_c_and_the_largest_rate():
 
 def test_links_without_a_direction():
     constant = {"data.activation": {"hermite": [1.0]}}
-    with pytest.raises(df.ProblemError, match="the link is constant"):
+    with pytest.raises(df.ProblemError, match="is constant, so there is nothing to learn"):
         exit_times(phase_retrieval(**constant))
     with pytest.raises(df.ProblemError, match="the link and the activation share no Hermite component"):
         exit_times(phase_retrieval(**{"data.activation": "he3", "network.activation": "he2"}))

@@ -185,6 +185,8 @@ class Comparison(NamedTuple):
         It is written to a file if `path` names one, as `page` says; with `axes` an observable (left out, the risk) is drawn into
         these.
         """
+        if not all("time" in data.dims for data in self.accounts.values()):
+            raise OutputError("there is no figure of an account of the end of training, which has no times.")
         if axes is not None:
             draw_observable(axes, self.accounts, observable or "risk")
             figure: Figure = axes.get_figure(root=True)  # type: ignore[assignment]
