@@ -91,7 +91,7 @@ class Momentum(Entry[xr.DataTree]):
         _draw_collapse(data, left)
         _draw_deviations(data, middle)
         _draw_second_order(data, right)
-        about = rf"two erf units learn one, two eigenvalues, $\Gamma=\gamma/(1-\beta)={RATE:g}$; circles: exact chain, lines: ode"
+        about = rf"two erf units learn one, two eigenvalues, $\Gamma=\gamma/(1-\beta)={RATE:g}$; empty: exact chain, lines: ode"
         figure.suptitle(f"{self.title}\n{about}", fontsize=10)
 
     def seconds(self, full: bool) -> float:

@@ -102,7 +102,7 @@ class OptimalSchedule(Entry[xr.DataTree]):
             panels[0, column].set_title("no label noise" if not noise else f"label noise of variance {noise:g}")
         panels[0, 0].legend(frameon=False)
         panels[0, 0].set_ylabel("learning rate")
-        panels[1, 0].set_ylabel("risk (lines: ode; circles: SGD)")
+        panels[1, 0].set_ylabel("risk (lines: ode; empty markers: SGD)")
         panels[2, 0].set_ylabel("certificate, per cent")
         panels[2, 0].legend(frameon=False, fontsize=7)
         figure.suptitle(self.title)

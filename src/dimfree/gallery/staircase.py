@@ -115,7 +115,7 @@ class StaircaseEntry(Entry[xr.DataTree]):
         steps.set(ylabel=r"Fourier coefficient $\hat f(S)$")
         sizes.set(ylabel=r"mean $|u_i|$ of the neurons")
         for axes in (steps, sizes):
-            axes.set_title("circles: SGD, dashed: from a start, solid: DF-PDE", fontsize=8)
+            axes.set_title("empty markers: SGD, dashed: from a start, solid: DF-PDE", fontsize=8)
         for axes in (risks, steps, sizes):
             axes.set_xlabel(TIME)
             axes.legend(frameon=False)

@@ -67,7 +67,7 @@ def _draw_risks(axes: Axes, best: "Schedules") -> None:
         axes.fill_between(best.samples, low, high, color=look["color"], alpha=0.18, lw=0)
         middle = np.exp(np.nanmean(np.log(real), axis=1))
         axes.plot(best.samples[::5], middle[::5], "o", color=look["color"], mfc="white", ms=3.5)
-    real_too = "" if best.confirmed is None else f"; circles and bands (80 %): {best.confirmed.by}"
+    real_too = "" if best.confirmed is None else f"; empty markers and bands (80 %): {best.confirmed.by}"
     axes.set(yscale="log", ylabel="risk")
     starts = len(best.hunt.starts)
     mean = f", geometric mean of {starts} starts" if starts > 1 else ""
