@@ -35,7 +35,7 @@ class BowlProblem(df.Problem):
     dimension: int = 200
     data: Bowl = Bowl()
     training: Rolling = Rolling()
-    run: df.Run = df.Run(until=2.0, replicas=4, points=21, spacing="linear")
+    run: df.Run = df.Run(until=2.0, replicas=16, points=21, spacing="linear")
 
     @property
     def time_step(self) -> float:
