@@ -85,7 +85,7 @@ def test_unreadable_files_are_one_sentence(tmp_path):
 def test_unwritable_folders_are_one_sentence(tmp_path):
     blocker = tmp_path / "file"
     blocker.write_text("")
-    with pytest.raises(df.OutputError, match=r"cannot be written to .* choose another one with --out"):
+    with pytest.raises(df.OutputError, match=r"cannot be written to .* choose another one"):
         writable(blocker / "folder")
 
 
