@@ -74,7 +74,10 @@ def test_problems_of_another_setting_are_refused_in_one_sentence(name, kind, tmp
     by_file = invoke(name, str(file))
     for result in (by_change, by_file):
         assert result.exit_code == 3, result.output
-        (sentence,) = result.stderr.splitlines()
+        *before, sentence = result.stderr.splitlines()
+        assert not before or (result is by_change and "left behind: " in before[0]), (
+            "a change names what it leaves behind"
+        )
         assert sentence.startswith(
             f"dimfree: {question.asked} are about training on {question.about}, and this problem is"
         )
@@ -156,6 +159,16 @@ def test_quick_answers_write_only_on_demand(tmp_path, monkeypatch):
         assert result.stdout
         assert result.stderr == ""
         assert list(tmp_path.iterdir()) == []
-    result = invoke("complexity", "--set", "data.kind=multi-index", "--set", "data.link=parity-2", "--out", "found")
+    result = invoke(
+        "complexity",
+        "--set",
+        "data.kind=multi-index",
+        "--set",
+        "data.link=parity-2",
+        "--out",
+        "found",
+        "--set",
+        "network.activation=relu",
+    )
     assert "information exponent   2" in result.stdout
     assert sorted(one.name for one in (tmp_path / "found").iterdir()) == ["complexity.nc", "complexity.png"]
