@@ -31,7 +31,7 @@ from dimfree.onepass.weights import Network
 if TYPE_CHECKING:
     from dimfree.onepass.fields.form import Form
 
-MOST_BLOCKS = 32  # eigenvalues up to which overlaps are told one by one
+MOST_BLOCKS = 32  # eigenvalues up to which results have the overlaps of each
 _PAIRS = 1_000_000  # of neurons, whose averages are computed at once
 
 
@@ -112,7 +112,7 @@ class StructuredModel(DirectionsModel):
         """Gaussian inputs of this covariance, or the rows."""
         if not self.on_rows:
             return StructuredLaw(self.target, self.Delta, self.roots)
-        assert self.pool is not None, "rows of one's own are among the needs of whoever draws them"
+        assert self.pool is not None, "the description that draws rows refuses problems without them"
         return RowsLaw(self.target, self.Delta, self.pool)
 
     @property

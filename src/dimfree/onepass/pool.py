@@ -22,7 +22,7 @@ from dimfree.problem import Problem
 _STRAY = 3.0  # norm variance over that of a Gaussian from which it is told
 _NEAR = 0.8  # of a limit of stability: above, the noise of the steps is several times what it is far below
 _APART = 0.05  # relative difference of two risks of one network that is told
-_DOMINATED = 0.5  # of the variance, in one direction, from where on it is told
+_DOMINATED = 0.5  # share of the variance in one direction from which on `show` mentions it
 _OFTEN = 1.5  # times that a row is drawn on average, from where on it is told
 _STABLE = "with this width and second layer a linear network is stable up to learning_rate"
 _AFFORDABLE = 3e8  # multiplications of one look at all rows, up to which their limit of stability is computed

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from dimfree.functions.target import Committee
-from dimfree.onepass.directions import DirectionsModel, StructuredModel
+from dimfree.onepass.directions import DirectionsModel
 from dimfree.onepass.problem import EXTREME
 
 
@@ -48,5 +48,5 @@ def _numbers(model: DirectionsModel) -> Iterator[tuple[str, float]]:
     labels = model.target.second_layer if isinstance(model.target, Committee) else model.target.coefficients
     yield "data.second_layer" if committee else "data.coefficients", float(np.max(np.abs(np.asarray(labels))))
     yield "data.overlap", float(np.max(np.abs(np.asarray(model.target.P))))
-    if isinstance(model, StructuredModel):
-        yield "the largest eigenvalue of data.covariance", float(np.max(np.asarray(model.s)))
+    if model.levels is not None:
+        yield "the largest eigenvalue of data.covariance", float(np.max(np.asarray(model.levels.s)))

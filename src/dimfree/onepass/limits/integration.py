@@ -15,7 +15,7 @@ import optimistix
 from jaxtyping import Array, Bool, Float, Key
 
 from dimfree.description import Dynamics, Evolution, Observed, Values
-from dimfree.onepass.directions import DirectionsModel, StructuredModel, TeacherModel
+from dimfree.onepass.directions import DirectionsModel, TeacherModel
 from dimfree.onepass.limits.causes import extreme_number, why_no_first_step
 from dimfree.onepass.limits.caution import unresolved
 from dimfree.onepass.limits.scope import not_derived
@@ -121,7 +121,7 @@ class Equations(Integration[M, Y], Evolution[M, Start, Integrated[Y]], Generic[M
         """What to change when the equations blow up, as the end of a sentence."""
         if extreme := extreme_number(model):
             return extreme
-        projectable = not model.spherical and not (isinstance(model, StructuredModel) and model.momentum)
+        projectable = not model.spherical and not model.momentum
         return smaller_steps(float(model.gamma), projectable=projectable)
 
     def refuses(self, problem: Problem, model: M) -> str | None:

@@ -1,4 +1,4 @@
-"""Two centred Gaussians in the letters of their sheet: labels are told by the variance of the inputs."""
+"""Two centred Gaussians in the letters of their sheet: the variance of an input depends on its label."""
 
 from typing import TYPE_CHECKING, ClassVar
 

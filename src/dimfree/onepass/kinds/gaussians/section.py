@@ -32,7 +32,7 @@ class TwoGaussians(DataSection):
 
     @property
     def units(self) -> int:
-        """No direction is told apart from the others."""
+        """There is no teacher: no direction differs from the others."""
         return 0
 
     def telling(self, dimension: int) -> int:
