@@ -59,6 +59,12 @@ def check_what_users_do() -> None:
         eqx.filter_jit(positive)(-X)
 
 
+@pytest.fixture(autouse=True)
+def _as_users_have_it(monkeypatch):
+    """Commands that ran in this process before have set what the command line sets."""
+    monkeypatch.delenv("EQX_ON_ERROR", raising=False)
+
+
 def tracing(act: Callable[[], object], scale: float) -> Callable[[], object]:
     """A call that makes a program, and acts while it is traced."""
 
