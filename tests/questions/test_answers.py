@@ -65,3 +65,18 @@ def test_what_is_infinite_is_no_number_in_json():
     infinite = ANSWERS[3].to_dict()
     assert infinite["samples"] is None
     assert infinite["admissible_rate"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sentence"),
+    [
+        ("couplings", {"points": 10**12}, "points = 1000000000000 were asked for"),
+        ("laziness", {"scales": 10**10}, "scales = 10000000000 were asked for"),
+        ("optimise", {"starts": 10**8}, "starts = 100000000 were asked for"),
+        ("temperature", {"window": float("inf")}, "the window is inf"),
+        ("spectral", {"seeds": 10**10}, "10000000000 experiments would take about"),
+    ],
+)
+def test_what_is_too_much_is_refused_before_it_is_made(name, options, sentence):
+    with pytest.raises(df.DimfreeError, match=sentence):
+        getattr(df, name)(**options)

@@ -89,6 +89,10 @@ def _rough_norm(f: Callable[[Vector], Vector]) -> float:
 
 def on_points(function: Callable[..., Array], name: str = "link") -> Callable[[Vector], Vector]:
     """The function on NumPy vectors, each number on its own; `name` is how errors call it."""
+    if not callable(function):
+        raise ProblemError(
+            f"the {name} is {function!r}, which is no function; give one, or its name as module:function."
+        )
     each = jax.jit(jax.vmap(function))
 
     def on_points(x: Vector) -> Vector:

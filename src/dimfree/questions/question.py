@@ -46,6 +46,15 @@ class Option(NamedTuple):
     flag: str = ""  # the word after --, where that is not the argument's name
 
 
+MOST = 1000  # numbers along an axis of an answer that is computed all at once
+
+
+def check_count(name: str, count: int) -> None:
+    """Complain of more numbers than an answer has room for."""
+    if count > MOST:
+        raise ProblemError(f"{name} = {count} were asked for, and an answer has at most {MOST}; give fewer.")
+
+
 @dataclass(frozen=True)
 class Question(Generic[P]):
     """What one may ask about a problem beside how training goes."""

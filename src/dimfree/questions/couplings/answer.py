@@ -49,6 +49,7 @@ from dimfree.onepass.weights import Network
 from dimfree.problem import Problem
 from dimfree.questions.answer import Answer
 from dimfree.questions.couplings.question import QUESTION
+from dimfree.questions.question import check_count
 from dimfree.results.record import price_of
 
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ def couplings(
     start = law or chosen.start
     assert isinstance(start, GaussianStart)
     end, eps = until or chosen.run.until, chosen.time_step
+    check_count("points", points)
     steps = np.unique(np.rint(np.linspace(0, end, points + 1)[1:] / eps))
     if steps[0] < 1:
         raise ProblemError(f"until = {end:g} is too short for {points} times between steps of {eps:g}; raise until.")

@@ -28,6 +28,7 @@ from dimfree.machine import duration
 from dimfree.problem import Problem
 from dimfree.questions.answer import Answer
 from dimfree.questions.laziness.question import QUESTION
+from dimfree.questions.question import check_count
 from dimfree.results.record import price_of, record
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ def laziness(
     if not 0 < decades <= 12:
         raise ProblemError(f"decades = {decades:g} is not a range of output scales; give a number between 0 and 12.")
     chosen = QUESTION.settled(problem, seed).replace(**{"run.replicas": networks})
+    check_count("scales", scales)
     gammas = 10 ** np.linspace(0, decades, scales) / chosen.network.width
     price = scales * sum(price_of(one, chosen).seconds for one in (flow, linear))
     if price > budget:

@@ -19,6 +19,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import GaussianStart, SphereStart
 from dimfree.onepass.start import Start
 from dimfree.problem import LinearKnots, Problem
+from dimfree.questions.question import check_count
 from dimfree.questions.schedules.answer import Schedules
 from dimfree.questions.schedules.confirmation import BY
 from dimfree.questions.schedules.export import SCRIPTS
@@ -127,6 +128,7 @@ def _accept(problem: OnePassProblem) -> None:
 def _starts(problem: OnePassProblem, asked: int | None) -> int:
     """A start that is drawn is drawn several times: the optimum for one start relies on its time of escape."""
     if asked is not None:
+        check_count("starts", asked)
         return asked
     return _DRAWN if isinstance(problem.start, GaussianStart | SphereStart) else 1
 

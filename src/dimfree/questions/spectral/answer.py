@@ -172,9 +172,10 @@ def spectral(
     label, noise, d = label_of(chosen), chosen.data.noise, chosen.dimension
     generative = generative_exponent(label)
     found = estimators(label, noise, preprocessing)
-    runs = [(chosen.run.seed, number) for number in range(seeds if found else 0)]
+    count = seeds if found else 0
     counts = [max(1, round(alpha * d)) for alpha in alphas]
-    _check_cost(d, seconds(d, counts, sum(not one.linear for one in found), len(runs)), budget, len(runs))
+    _check_cost(d, seconds(d, counts, sum(not one.linear for one in found), count), budget, count)
+    runs = [(chosen.run.seed, number) for number in range(count)]
     target = Target(level_sets(label).value, noise, d)
     measured = measured_overlaps(target, found, counts, runs, watch)
     outcomes = tuple(

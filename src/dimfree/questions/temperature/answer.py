@@ -204,7 +204,7 @@ def temperature(
             "training.batch_fraction below 1, or training.temperature above 0."
         )
     model, steps = descent_model(chosen), chosen.steps(chosen.run.until)
-    width = steps // 2 if window is None else chosen.steps(window)
+    width = steps // 2 if window is None else chosen.steps(min(window, 2 * chosen.run.until))
     if not 1 <= width <= steps:
         raise ProblemError(
             f"the window is {window or 0:g}, it must hold at least one step of {chosen.time_step:g} and end before "
