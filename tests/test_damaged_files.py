@@ -360,3 +360,10 @@ def test_a_process_without_memory_says_so(monkeypatch):
     found = CliRunner().invoke(app, ["show"])
     assert found.exit_code == 1
     assert "dimfree: memory ran out; make the problem smaller" in found.stderr
+
+
+def test_what_pandas_says_is_one_line(tmp_path):
+    (tmp_path / "a.csv").write_text("1,2,3\n4,5,6,7,8\n")
+    with pytest.raises(df.ProblemError, match="no table of numbers") as told:
+        read_table(tmp_path / "a.csv")
+    assert "\n" not in str(told.value)

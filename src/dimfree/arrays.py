@@ -9,7 +9,7 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from dimfree.errors import DimfreeError, ProblemError
+from dimfree.errors import DimfreeError, ProblemError, in_one_line
 from dimfree.files import check_regular
 from dimfree.machine import refuse_above_memory
 
@@ -73,7 +73,7 @@ def read_archive(file: Path, names: Sequence[str], whose: str) -> dict[str, Valu
         raise ProblemError(f"{whose} names the file {str(file)!r}, which does not exist.") from None
     except (OSError, ValueError) as failure:
         raise ProblemError(
-            f"{whose} names the file {str(file)!r}, which is not a readable .npz archive ({failure})."
+            f"{whose} names the file {str(file)!r}, which is not a readable .npz archive ({in_one_line(failure)})."
         ) from None
     for name in names:
         if name not in found:

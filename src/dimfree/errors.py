@@ -34,6 +34,11 @@ class OutputError(DimfreeError):
     """A result could not be written or read."""
 
 
+def in_one_line(failure: Exception) -> str:
+    """What an exception of another library says, which may be several lines."""
+    return " ".join(str(failure).split())
+
+
 class DimfreeWarning(UserWarning):
     """Base of every warning that is meant for the user; the command line prints it as one sentence, once."""
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dimfree.arrays import read_array
-from dimfree.errors import ProblemError
+from dimfree.errors import ProblemError, in_one_line
 from dimfree.files import check_regular
 from dimfree.machine import refuse_above_memory
 
@@ -36,7 +36,7 @@ def read_table(file: Path) -> Table:
         found = _text(file) if file.suffix != ".npy" else read_array(file)
     except (OSError, ValueError, TypeError) as failure:
         raise ProblemError(
-            f"the file {str(file)!r} is no table of numbers in .npy or .csv format ({failure}); "
+            f"the file {str(file)!r} is no table of numbers in .npy or .csv format ({in_one_line(failure)}); "
             "write plain numbers, as np.save does."
         ) from None
     if not found.size:

@@ -8,7 +8,7 @@ from typing import Any
 
 import tomli_w
 
-from dimfree.errors import LeftBehindWarning, ProblemError
+from dimfree.errors import LeftBehindWarning, ProblemError, in_one_line
 from dimfree.files import read_text
 from dimfree.problem.code import with_code
 from dimfree.problem.problem import Problem, as_tables, forget, written
@@ -26,7 +26,7 @@ def load(path: str | Path, *, allow_code: bool = False) -> Problem:
             f"there is no problem file {str(path)!r}; `dimfree new {path}` writes one to start from."
         ) from None
     except (OSError, UnicodeDecodeError) as failure:
-        raise ProblemError(f"the problem file {str(path)!r} cannot be read: {failure}.") from None
+        raise ProblemError(f"the problem file {str(path)!r} cannot be read: {in_one_line(failure)}.") from None
     return with_code(read(text, str(path)), allow_code, [Path(path).resolve().parent])
 
 
@@ -42,7 +42,7 @@ def read(text: str, name: str) -> Problem:
     except RecursionError:
         raise ProblemError(f"{name} is nested too deeply to be a problem.") from None
     except ValueError as failure:  # TOML that is none, and numbers that are none
-        raise ProblemError(f"{name} is not valid TOML: {failure}.") from None
+        raise ProblemError(f"{name} is not valid TOML: {in_one_line(failure)}.") from None
     return Problem(**values)
 
 

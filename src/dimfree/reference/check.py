@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimfree.errors import ProblemError, suggest
+from dimfree.errors import ProblemError, in_one_line, suggest
 from dimfree.files import read_text
 from dimfree.reference import (
     committee,
@@ -142,7 +142,7 @@ def _content(file: Traversable) -> Values:
     try:
         content = json.loads(read_text(file) if isinstance(file, Path) else file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as failure:
-        raise ProblemError(f"{str(file)!r} is not a reference file: {failure}.") from None
+        raise ProblemError(f"{str(file)!r} is not a reference file: {in_one_line(failure)}.") from None
     if not isinstance(content, dict):
         raise ProblemError(f"{str(file)!r} is not a reference file: it holds a {type(content).__name__}, not a table.")
     return content

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dimfree.errors import ProblemError, suggest
+from dimfree.errors import ProblemError, in_one_line, suggest
 from dimfree.files import read_text
 from dimfree.problem import Problem, load
 from dimfree.problem.code import with_code
@@ -39,7 +39,7 @@ def read_sweep(file: str | Path, changes: Mapping[str, Any] | None = None, *, al
     try:
         given = tomllib.loads(text)
     except (ValueError, RecursionError) as failure:
-        raise ProblemError(f"{str(file)!r} is not valid TOML: {failure}.") from None
+        raise ProblemError(f"{str(file)!r} is not valid TOML: {in_one_line(failure)}.") from None
     for key in given:
         if key not in _KEYS:
             raise ProblemError(f"a sweep has no key {key!r}; {suggest(key, _KEYS)}")
@@ -70,7 +70,7 @@ def _text(file: str | Path) -> tuple[str, Path]:
         known = f"dimfree brings along: {', '.join(shipped())}"
         raise ProblemError(f"there is no sweep file {str(file)!r}; {known}.") from None
     except (OSError, UnicodeDecodeError) as failure:
-        raise ProblemError(f"the sweep file {str(file)!r} cannot be read: {failure}.") from None
+        raise ProblemError(f"the sweep file {str(file)!r} cannot be read: {in_one_line(failure)}.") from None
 
 
 def _shipped_text(name: str) -> str:
