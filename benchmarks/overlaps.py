@@ -9,9 +9,9 @@ import numpy as np
 
 import dimfree as df
 from clock import Bar, cpu_seconds
-from dimfree.gaussian.draws import normals
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.variance.ladder import variance_error
+from dimfree.random_numbers import normals
+from dimfree.states.overlaps import Overlaps
 
 BARS = {
     "vector_sgd_vs_rng": Bar(False, 0.65),

@@ -10,11 +10,11 @@ import numpy as np
 import dimfree as df
 import structured_runs
 from clock import Bar, cpu_seconds
-from dimfree.gaussian.blocks import Blocks
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.limits.blocks import BlockEquations
 from dimfree.onepass.linear_mean import critical_rate
 from dimfree.onepass.rule import OnePassModel
+from dimfree.states.blocks import Blocks
+from dimfree.states.overlaps import Overlaps
 from overlaps import per_step, problem
 
 BARS = {

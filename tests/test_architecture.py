@@ -13,13 +13,14 @@ SOURCE = Path(__file__).parent.parent / "src" / "dimfree"
 LEVELS = (
     ("_version", "errors"),
     ("registry", "files", "temporary_arrays", "machine", "progress"),
-    ("arrays",),
+    ("arrays", "random_numbers"),
     ("tables", "strokes", "pages"),
     ("programs",),
     ("problem",),
     ("setting",),
     ("description", "drawing"),
     ("functions",),
+    ("states",),
     ("gaussian",),
     ("onepass", "dataset", "lazy"),
     ("results",),
@@ -37,6 +38,7 @@ NUMERICAL = {
     "programs",
     "description",
     "functions",
+    "states",
     "gaussian",
     *SETTINGS,
     "results",
@@ -47,7 +49,7 @@ NUMERICAL = {
     "sweeps",
 }
 ALLOWED_ROOMS = {
-    "jax": {*NUMERICAL, "machine"},
+    "jax": {*NUMERICAL, "machine", "random_numbers"},
     "xarray": {"results", "comparison", "questions", "gallery", "sweeps"},
     "matplotlib": {"drawing", "strokes", "pages", *SETTINGS, "comparison", "questions", "gallery", "sweeps"},
     "typer": {"cli"},

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         RefusalError,
     )
     from dimfree.functions import activation
-    from dimfree.gaussian.overlaps import Overlaps
     from dimfree.lazy.flow import NetworkFlow
     from dimfree.lazy.linear import InfiniteWidth, Linearised
     from dimfree.lazy.problem import (
@@ -110,6 +109,7 @@ if TYPE_CHECKING:
     from dimfree.results.landmarks import crossing_times, plateau
     from dimfree.results.record import record
     from dimfree.setting import Setting, Variable
+    from dimfree.states.overlaps import Overlaps
     from dimfree.sweeps.figure import plot_sweep
     from dimfree.sweeps.run import sweep
     from dimfree.sweeps.status import open_sweep
@@ -169,7 +169,7 @@ _HOMES = {
         "RefusalError",
     ),
     "dimfree.functions": ("activation",),
-    "dimfree.gaussian.overlaps": ("Overlaps",),
+    "dimfree.states.overlaps": ("Overlaps",),
     "dimfree.lazy.flow": ("NetworkFlow",),
     "dimfree.lazy.linear": (
         "InfiniteWidth",

@@ -12,10 +12,10 @@ import dimfree as df
 from dimfree.gaussian import closure, series
 from dimfree.gaussian.closure import truncation, uses_series
 from dimfree.gaussian.moments import gradient_terms
-from dimfree.gaussian.overlaps import Overlaps
-from dimfree.gaussian.particles import Particles
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.model import model
+from dimfree.states.overlaps import Overlaps
+from dimfree.states.particles import Particles
 
 dimensionless_terms = jax.jit(closure.dimensionless_terms, static_argnums=2)
 

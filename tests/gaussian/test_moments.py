@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dimfree.gaussian import moments
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher
 from dimfree.onepass.model import model
 from dimfree.onepass.sections import TwoLayer
 from dimfree.problem import Problem
+from dimfree.states.overlaps import Overlaps
 from stages import gating
 
 gradient_terms, risk = jax.jit(moments.gradient_terms), jax.jit(moments.risk)

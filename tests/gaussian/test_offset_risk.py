@@ -11,7 +11,6 @@ from pair_reference import FUNCTIONS, expectations
 from dimfree.functions import activation
 from dimfree.gaussian import moments
 from dimfree.gaussian.offset_risk import offset_risk as eager_offset_risk
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.ladder import two_point
 from dimfree.gaussian.two_point.shifted import shifted_kernel as eager_kernel
 from dimfree.gaussian.two_point.shifted import shifted_moments
@@ -20,6 +19,7 @@ from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher
 from dimfree.onepass.model import model
 from dimfree.onepass.sections import TwoLayer
 from dimfree.problem import Problem
+from dimfree.states.overlaps import Overlaps
 from stages import gating
 
 offset_risk, risk = jax.jit(eager_offset_risk), jax.jit(moments.risk)

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.variance import ladder
 from dimfree.gaussian.variance.smooth import variance_smooth
 from dimfree.onepass.directions import TeacherModel
@@ -16,6 +15,7 @@ from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher
 from dimfree.onepass.model import model
 from dimfree.onepass.sections import TwoLayer
 from dimfree.problem import Problem
+from dimfree.states.overlaps import Overlaps
 
 variance, variance_error = jax.jit(ladder.variance), jax.jit(ladder.variance_error)
 

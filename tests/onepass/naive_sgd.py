@@ -13,14 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from dimfree.functions import activation
-from dimfree.gaussian.draws import normals
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.kinds.gaussians.section import TwoGaussians
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.model import model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import block_steps, second_layer
 from dimfree.onepass.start import Start
+from dimfree.random_numbers import normals
+from dimfree.states.overlaps import Overlaps
 
 FRONT: dict[str, Callable[[int], float]] = {"mean": lambda n: 1 / n, "sqrt": lambda n: n**-0.5, "sum": lambda n: 1.0}
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from naive_sgd import start_of
 
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.model import model
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import TwoLayer
 from dimfree.problem import Problem
+from dimfree.states.overlaps import Overlaps
 from stages import gating
 
 REPLICAS = 4096

@@ -9,7 +9,6 @@ import pytest
 import dimfree as df
 from dimfree.gaussian.closure import mean_field_terms, xi_rule
 from dimfree.gaussian.moments import risk
-from dimfree.gaussian.particles import Particles
 from dimfree.onepass.fields.cloud import (
     CloudField,
     NetworkField,
@@ -22,6 +21,7 @@ from dimfree.onepass.fields.cloud import (
     split,
 )
 from dimfree.onepass.start import draw_particles
+from dimfree.states.particles import Particles
 
 KEY = jax.random.key(5)
 ONE = jnp.ones(())

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import dimfree as df
-from dimfree.gaussian.blocks import Blocks
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.limits.blocks import BlockEquations
 from dimfree.onepass.limits.caution import large_eigenvalue
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.model import model
 from dimfree.onepass.start import draw_start
+from dimfree.states.blocks import Blocks
+from dimfree.states.overlaps import Overlaps
 
 P = 2, 2  # width and units
 

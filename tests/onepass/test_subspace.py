@@ -10,10 +10,10 @@ from scipy.stats import norm
 import dimfree as df
 from dimfree.errors import ProblemError
 from dimfree.gaussian.closure import dimensionless_terms, mean_field_terms
-from dimfree.gaussian.overlaps import factor
-from dimfree.gaussian.particles import Particles
 from dimfree.onepass.fields.field import solve
 from dimfree.onepass.fields.subspace import SubspaceNeurons, smooth_plane, split_plane, subspace
+from dimfree.states.overlaps import factor
+from dimfree.states.particles import Particles
 
 AT_ZERO = jnp.zeros((2, 0))  # planes on which labels bend: those through zero only
 

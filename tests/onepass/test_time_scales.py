@@ -13,8 +13,6 @@ import dimfree as df
 from dimfree.errors import ProblemError
 from dimfree.gaussian.components import overlap_components
 from dimfree.gaussian.moments import risk
-from dimfree.gaussian.overlaps import Overlaps
-from dimfree.gaussian.particles import Particles
 from dimfree.onepass.kinds.teacher.time_scales import (
     measured_time_scale,
     predicted_time_scale,
@@ -25,6 +23,8 @@ from dimfree.onepass.limits.integration import implicit_steps
 from dimfree.onepass.limits.ode import GradientFlow
 from dimfree.onepass.limits.wide import Dimensionless, MeanField
 from dimfree.reference.two_rates import bmz
+from dimfree.states.overlaps import Overlaps
+from dimfree.states.particles import Particles
 
 PHI = (1.0, -1.0, 2 / 3)
 M = 5

@@ -6,12 +6,12 @@ import pytest
 
 import dimfree as df
 from dimfree.gaussian.moments import risk
-from dimfree.gaussian.particles import Particles
 from dimfree.machine import BASELINE
 from dimfree.onepass.limits.wide import Dimensionless, MeanField, density
 from dimfree.onepass.start import draw_particles
 from dimfree.results.record import cost_of
 from dimfree.setting import why_not
+from dimfree.states.particles import Particles
 
 KEY = jax.random.key(0)
 BOTH = pytest.mark.parametrize("limit", [Dimensionless(), MeanField(nodes=12)], ids=["dimensionless", "mean-field"])

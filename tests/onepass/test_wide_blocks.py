@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import dimfree as df
-from dimfree.gaussian.block_particles import BlockParticles, block_particles
-from dimfree.gaussian.particles import particles
 from dimfree.onepass.limits.blocks import BlockEquations
 from dimfree.onepass.limits.wide import Dimensionless
 from dimfree.onepass.limits.wide_blocks import WideBlocks
 from dimfree.onepass.model import model
 from dimfree.onepass.start import draw_start
 from dimfree.setting import why_not
+from dimfree.states.block_particles import BlockParticles, block_particles
+from dimfree.states.particles import particles
 
 WIDTH, KEY = 5, jax.random.key(0)
 LEVEL = {"kind": "levels", "values": [1.0], "multiplicities": [100], "normalise": False}

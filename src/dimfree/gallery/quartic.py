@@ -21,13 +21,13 @@ from matplotlib.figure import Figure
 
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gaussian.components import overlap_components
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.kinds.teacher.time_scales import single_index
 from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import TwoLayer
 from dimfree.problem.activation import Hermite
+from dimfree.states.overlaps import Overlaps
 
 _SECOND, _FOURTH = 0.3, 0.15  # mu_2 and mu_4; the theorem asks for mu_4 > 1.1 mu_2² and both small
 _NEURON = Hermite(hermite=(0.0, 0.0, 1 / sqrt(2), 0.0, 1 / sqrt(24)))  # he_2 + he_4, orthonormal

@@ -23,8 +23,6 @@ from dimfree.gaussian.adaptive import Sums
 from dimfree.gaussian.learner import Learner
 from dimfree.gaussian.moments import Cross, cross_terms, second_moment
 from dimfree.gaussian.one_point import general_average
-from dimfree.gaussian.overlaps import factor
-from dimfree.gaussian.particles import Particles
 from dimfree.gaussian.series import (
     MOST,
     normalised_moments,
@@ -34,6 +32,8 @@ from dimfree.gaussian.series import (
     sums_over_units,
 )
 from dimfree.gaussian.two_point.ladder import TwoPoint, two_point
+from dimfree.states.overlaps import factor
+from dimfree.states.particles import Particles
 
 _CHUNK = 256  # units evaluated together; bounds the memory at any width
 _NOTHING = 1e-13  # what a shorter series may leave out

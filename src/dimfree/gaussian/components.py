@@ -11,9 +11,9 @@ from jaxtyping import Array, Float
 
 from dimfree.functions.target import HermiteLink, Target
 from dimfree.gaussian.learner import Learner
-from dimfree.gaussian.overlaps import Overlaps
-from dimfree.gaussian.particles import Particles
 from dimfree.gaussian.series import normalised_moments, powers
+from dimfree.states.overlaps import Overlaps
+from dimfree.states.particles import Particles
 
 
 def has_components(target: Target) -> bool:

@@ -22,9 +22,9 @@ from scipy.special import roots_genlaguerre
 
 from dimfree.gaussian.learner import Stepper
 from dimfree.gaussian.nodes import gauss_hermite
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.points import normal_points
 from dimfree.gaussian.variance.ladder import fields, product_rule
+from dimfree.states.overlaps import Overlaps
 
 _RADII = 6  # exact for polynomials of degree 22 along every direction
 

@@ -13,8 +13,8 @@ from dimfree.functions.activation import Activation, General
 from dimfree.functions.target import Committee, HermiteLink, Target
 from dimfree.gaussian.learner import Learner
 from dimfree.gaussian.one_point import hermite_moments
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.ladder import TwoPoint, two_point
+from dimfree.states.overlaps import Overlaps
 
 
 class GradientTerms(NamedTuple):

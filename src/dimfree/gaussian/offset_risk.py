@@ -12,8 +12,8 @@ from dimfree.functions.activation import Activation
 from dimfree.functions.target import Committee, HermiteLink
 from dimfree.gaussian.learner import Learner
 from dimfree.gaussian.moments import second_moment
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.shifted import shifted_kernel, shifted_moments
+from dimfree.states.overlaps import Overlaps
 
 
 def offset_risk(model: Learner, state: Overlaps, bias: Float[Array, " p"]) -> Float[Array, ""]:

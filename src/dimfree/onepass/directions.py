@@ -17,16 +17,16 @@ from jaxtyping import Array, Float, Float32, Int, PyTree
 
 from dimfree.description import Observed
 from dimfree.functions.target import Target
-from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.components import has_components, overlap_components
 from dimfree.gaussian.moments import risk
 from dimfree.gaussian.offset_risk import offset_risk
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.shifted import shifted_seconds
 from dimfree.onepass.inputs.quadrature import MOST_LEVELS
 from dimfree.onepass.law import Pool, RowsLaw, StructuredLaw, TeacherLaw, level_of
 from dimfree.onepass.rule import OnePassModel, block_steps
 from dimfree.onepass.weights import Network
+from dimfree.states.blocks import Blocks
+from dimfree.states.overlaps import Overlaps
 
 if TYPE_CHECKING:
     from dimfree.onepass.fields.form import Form

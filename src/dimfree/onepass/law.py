@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Int, Key
 
 from dimfree.functions.target import Target
-from dimfree.gaussian.draws import normals
+from dimfree.random_numbers import normals
 
 
 class Law(eqx.Module):

@@ -2,10 +2,10 @@
 
 import jax
 
-from dimfree.gaussian.blocks import Blocks
 from dimfree.onepass.inputs.quadrature import MOST_LEVELS
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import draw_start
+from dimfree.states.blocks import Blocks
 
 _LOOKED_AT = 5000  # eigenvalues for which nodes are found within a second
 

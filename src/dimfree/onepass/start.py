@@ -7,10 +7,6 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from dimfree.errors import ProblemError
-from dimfree.gaussian.blocks import Blocks
-from dimfree.gaussian.draws import wishart
-from dimfree.gaussian.overlaps import Overlaps, factor
-from dimfree.gaussian.particles import MOST_PAIRS, Particles
 from dimfree.onepass.inputs.quadrature import MOST_LEVELS
 from dimfree.onepass.kind import kind_of
 from dimfree.onepass.problem import OnePassProblem
@@ -19,6 +15,10 @@ from dimfree.onepass.sections import GaussianStart, OverlapStart, SphereStart, W
 from dimfree.onepass.structured_start import drawn_blocks, drawn_weights, measured_blocks, reduced_blocks, summed_blocks
 from dimfree.onepass.weights_file import loaded_weights
 from dimfree.programs.compiled import brief_program, program
+from dimfree.random_numbers import wishart
+from dimfree.states.blocks import Blocks
+from dimfree.states.overlaps import Overlaps, factor
+from dimfree.states.particles import MOST_PAIRS, Particles
 
 _AS_VECTORS = 50_000_000  # numbers; starts are drawn as weight vectors up to this size
 _ONE_GENERATOR = 2_000_000  # numbers; up to this size students and teachers are drawn together

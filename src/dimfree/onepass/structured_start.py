@@ -12,15 +12,15 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from dimfree.errors import ProblemError
-from dimfree.gaussian.blocks import Blocks
-from dimfree.gaussian.draws import wishart
-from dimfree.gaussian.overlaps import factor
 from dimfree.onepass.inputs.directions import Directions
 from dimfree.onepass.inputs.quadrature import reduced
 from dimfree.onepass.inputs.spectrum import Spectrum
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import GaussianStart, SphereStart
 from dimfree.programs.compiled import brief_program
+from dimfree.random_numbers import wishart
+from dimfree.states.blocks import Blocks
+from dimfree.states.overlaps import factor
 from dimfree.tables import read_table
 
 _LOST = 1e-12  # of a teacher's variance: what is less is none

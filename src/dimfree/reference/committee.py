@@ -10,7 +10,6 @@ import numpy as np
 from dimfree.description import Dynamics
 from dimfree.functions import activation
 from dimfree.gaussian.moments import gradient_terms
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.ladder import two_point
 from dimfree.gaussian.variance.ladder import variance
 from dimfree.onepass.directions import DirectionsModel, TeacherModel
@@ -24,6 +23,7 @@ from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.onepass.sections.network import Part
 from dimfree.onepass.start import Start
+from dimfree.states.overlaps import Overlaps
 
 Values = dict[str, Any]
 _REPLICAS = 40_000

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from dimfree.gaussian.increments import increments, rule
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import OnePass, TwoLayer
+from dimfree.states.overlaps import Overlaps
 
 Values = dict[str, Any]
 

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dimfree.gaussian.particles import Particles
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.wide import Dimensionless, MeanField, WideNetwork
@@ -16,6 +15,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.onepass.start import Start
 from dimfree.reference.committee import trained
+from dimfree.states.particles import Particles
 
 Values = dict[str, Any]
 _NODES = 64

@@ -4,7 +4,6 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.model import teacher_model
@@ -12,6 +11,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.questions.exit_times.event import exit_events
 from dimfree.reference.committee import rhs, trajectory
+from dimfree.states.overlaps import Overlaps
 
 Values = dict[str, Any]
 

@@ -8,8 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from dimfree.description import Dynamics
-from dimfree.gaussian.block_particles import BlockParticles
-from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.moments import gradient_terms, risk
 from dimfree.onepass.directions import StructuredModel
 from dimfree.onepass.inputs.covariance import Covariance, Levels
@@ -36,6 +34,8 @@ from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.onepass.start import Start
 from dimfree.reference.committee import moments, run, trained
+from dimfree.states.block_particles import BlockParticles
+from dimfree.states.blocks import Blocks
 
 Values = dict[str, Any]
 _REPLICAS = 40_000

@@ -14,7 +14,6 @@ from scipy.special import ndtri
 
 from dimfree.errors import ProblemError
 from dimfree.gaussian.components import particle_components
-from dimfree.gaussian.particles import Particles
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.kinds.teacher.time_scales import single_index
 from dimfree.onepass.limits.wide import Dimensionless
@@ -22,6 +21,7 @@ from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import OnePass, SphereStart, TwoLayer
 from dimfree.onepass.start import Start
+from dimfree.states.particles import Particles
 
 Values = dict[str, Any]
 _INIT, _FORM = "a_i=normal quantile((i-1/2)/m), s_i=0", "mean-field r_ij=s_i s_j for all i,j"

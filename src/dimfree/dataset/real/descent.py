@@ -18,8 +18,8 @@ from jaxtyping import Array, Bool, Float, Float32, Int, Key
 
 from dimfree.dataset.model import MultiPassModel
 from dimfree.errors import DivergenceError, ProblemError
-from dimfree.gaussian.draws import normals
 from dimfree.machine import refuse_above_memory
+from dimfree.random_numbers import normals
 
 
 class DatasetRuns(NamedTuple):

@@ -14,7 +14,6 @@ from dimfree.functions.target import Committee, HermiteLink
 from dimfree.gaussian.learner import Learner
 from dimfree.gaussian.moments import kernels, risk_of
 from dimfree.gaussian.nodes import Table, Vector, gauss_hermite, trapezoid
-from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.gaussian.points import normal_points
 from dimfree.gaussian.variance.erf import variance_erf, variance_erf_wide_error, widest_exact
 from dimfree.gaussian.variance.relu import variance_relu
@@ -25,6 +24,7 @@ from dimfree.gaussian.variance.smooth import (
     variance_smooth,
     variance_smooth_error,
 )
+from dimfree.states.overlaps import Overlaps, factor
 
 _RELU_TUPLES = 110_000  # above this many index tuples (width 16) the closed ReLU form takes over 15 ms
 _POINTS = 4096

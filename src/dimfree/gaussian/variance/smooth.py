@@ -20,9 +20,9 @@ from dimfree.functions.target import Committee, HermiteLink
 from dimfree.gaussian.adaptive import Numbers, Sums, along_all, block_nodes, blocks_for, total
 from dimfree.gaussian.learner import Learner
 from dimfree.gaussian.nodes import gauss_hermite
-from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.gaussian.resolution import resolution
 from dimfree.gaussian.series import normalised_hermite
+from dimfree.states.overlaps import Overlaps, factor
 
 _MOST_DIRECTIONS = 4
 _SHARPEST = 1 / 8  # functions that need a finer step at variance 4 than this are left to sampling

@@ -17,10 +17,10 @@ from dimfree.gaussian.closure import xi_rule
 from dimfree.gaussian.directions import norm_rule
 from dimfree.gaussian.moments import cross_terms, gradient_terms, second_moment
 from dimfree.gaussian.nodes import gauss_hermite
-from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.gaussian.two_point.ladder import two_point, two_point_seconds
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.fields.field import Descent, Field, solve
+from dimfree.states.overlaps import Overlaps, factor
 
 _ALONG, _REST = 16, 5  # points of the cloud in each teacher direction, and in the norm of the rest
 ANGLES = 6  # nodes for the angle between the parts of two neurons that are orthogonal to the teacher

@@ -15,8 +15,6 @@ from jaxtyping import Array, Float
 from dimfree.functions.activation import Activation, Erf, PiecewiseLinear, Polynomial
 from dimfree.functions.target import Committee, HermiteLink, Target
 from dimfree.gaussian.even_orders import cosine_moments
-from dimfree.gaussian.overlaps import factor
-from dimfree.gaussian.particles import Particles, particles
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.fields.cloud import ANGLES, Neurons, cloud_field, gaussian_cloud
 from dimfree.onepass.fields.form import Form, Kept, equal, quantiles, repeated_in_time
@@ -31,6 +29,8 @@ from dimfree.onepass.fields.subspace_trained import subspace_trained
 from dimfree.onepass.fields.trained import Trained
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import Start
+from dimfree.states.overlaps import factor
+from dimfree.states.particles import Particles, particles
 
 MOST_DIRECTIONS = 3
 _PAIRED = 2  # directions up to which a cloud of pairs is affordable

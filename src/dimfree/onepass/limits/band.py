@@ -20,7 +20,6 @@ from dimfree.description import Cost, Observed
 from dimfree.errors import DivergenceError, RefusalError
 from dimfree.gaussian.increments import increments, pack, rule, unpack
 from dimfree.gaussian.moments import risk
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.directions import TeacherModel, teacher_observables
 from dimfree.onepass.limits.caution import misstated_spread, refused_spread
 from dimfree.onepass.limits.integration import Equations, Integrated
@@ -30,6 +29,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 from dimfree.setting import why_not
+from dimfree.states.overlaps import Overlaps
 
 
 class Band(NamedTuple):

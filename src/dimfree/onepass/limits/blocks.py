@@ -8,12 +8,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.description import Observed
-from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.variance.ladder import variance
 from dimfree.onepass.directions import StructuredModel, node_observables
 from dimfree.onepass.limits.integration import Integration
 from dimfree.onepass.start import Start
+from dimfree.states.blocks import Blocks
 
 
 def still(state: Blocks) -> tuple[Float[Array, " b"], Float[Array, " b"], Float[Array, ""]]:

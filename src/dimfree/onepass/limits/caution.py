@@ -10,9 +10,9 @@ from jaxtyping import Array, Float
 from dimfree.description import Times, Values
 from dimfree.gaussian.increments import Rule, lengthening, rule, spreads
 from dimfree.gaussian.moments import second_moment
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.directions import DirectionsModel, StructuredModel, TeacherModel
 from dimfree.programs.compiled import brief_program
+from dimfree.states.overlaps import Overlaps
 
 BADLY = 1.5  # a spread that is wrong by more than this factor is refused
 SLIGHTLY = 1.1  # and told from this one on

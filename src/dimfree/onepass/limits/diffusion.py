@@ -20,9 +20,7 @@ from equinox.internal import while_loop
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from dimfree.description import Cost, Evolution, Observed, Values
-from dimfree.gaussian.draws import normals
 from dimfree.gaussian.increments import Rule, kick, rule
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.variance.ladder import variance_points, variance_seconds
 from dimfree.onepass.directions import TeacherModel, teacher_observables
 from dimfree.onepass.limits.caution import misstated_spread, refused_spread
@@ -30,6 +28,8 @@ from dimfree.onepass.limits.ode import HighDimensional, decayed
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import Start, typical_overlaps
 from dimfree.problem import Problem
+from dimfree.random_numbers import normals
+from dimfree.states.overlaps import Overlaps
 
 _POINTS = (
     150  # of the Gaussian averages in the noise of one path and step: the exact rule for squares of width 1 has 147

@@ -10,11 +10,11 @@ from jaxtyping import Array, Float
 from dimfree.description import Times, Values
 from dimfree.functions.activation import Activation, General
 from dimfree.functions.target import Committee
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.ladder import two_point_error
 from dimfree.gaussian.variance.ladder import variance_error, variance_is_exact, variance_method
 from dimfree.onepass.directions import DirectionsModel
 from dimfree.programs.compiled import brief_program
+from dimfree.states.overlaps import Overlaps
 
 _KERNELS = 1e-8  # largest error of the two-point kernels that goes without a word, of their size
 _QUADRATURE, _SAMPLED = 1e-4, 1e-2  # the same for the variance term, of its norm (docs/accuracy.md)

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.moments import gradient_terms
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.variance.ladder import variance
 from dimfree.onepass.directions import DirectionsModel, StructuredModel
+from dimfree.states.blocks import Blocks
+from dimfree.states.overlaps import Overlaps
 
 
 class MeanStep(NamedTuple):

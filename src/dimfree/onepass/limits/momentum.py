@@ -10,13 +10,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.description import Observed
-from dimfree.gaussian.blocks import Blocks
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.variance.ladder import variance
 from dimfree.onepass.directions import StructuredModel, node_observables, with_velocities
 from dimfree.onepass.limits.blocks import still
 from dimfree.onepass.limits.integration import Integration
 from dimfree.onepass.start import Start
+from dimfree.states.blocks import Blocks
 
 A_RATE = 1000.0  # theta from which momentum is a rate to within half a per mille
 

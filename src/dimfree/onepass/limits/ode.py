@@ -18,7 +18,6 @@ from jaxtyping import Array, Float
 from dimfree.description import Cost, Dynamics, Observed, Values
 from dimfree.functions.activation import Erf, PiecewiseLinear, Polynomial
 from dimfree.gaussian.moments import GradientTerms, gradient_terms
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.gaussian.variance.ladder import variance, variance_seconds
 from dimfree.onepass.directions import DirectionsModel, teacher_observables
@@ -38,6 +37,7 @@ from dimfree.onepass.limits.momentum import A_RATE, MomentumEquations
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 from dimfree.programs.compiled import quick_program
+from dimfree.states.overlaps import Overlaps
 
 _MOST_VECTORS = 200_000  # distinct eigenvalues of which nodes are found
 

@@ -27,7 +27,6 @@ from dimfree.gaussian.closure import (
 )
 from dimfree.gaussian.components import has_components, link_coefficients, particle_components
 from dimfree.gaussian.even_orders import cosine_moments
-from dimfree.gaussian.particles import MOST_PAIRS, Particles, particles
 from dimfree.gaussian.series import series_size
 from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.onepass.directions import DirectionsModel
@@ -37,6 +36,7 @@ from dimfree.onepass.limits.wide_blocks import WideBlocks, without_blocks
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 from dimfree.programs.compiled import brief_program
+from dimfree.states.particles import MOST_PAIRS, Particles, particles
 
 _NARROW = 8  # width up to which all pairs at all angles take microseconds
 _INFINITE = 1e32  # a dimension in which angles between random directions are rounding errors

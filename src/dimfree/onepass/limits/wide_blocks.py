@@ -12,14 +12,15 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.description import Observed
-from dimfree.gaussian.block_particles import BlockParticles, block_closure, block_particles
+from dimfree.gaussian.block_closure import block_closure
 from dimfree.gaussian.components import has_components, overlap_components
-from dimfree.gaussian.particles import MOST_PAIRS
 from dimfree.onepass.directions import MOST_BLOCKS, StructuredModel
 from dimfree.onepass.inputs.quadrature import MOST_LEVELS
 from dimfree.onepass.limits.integration import Integration
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
+from dimfree.states.block_particles import BlockParticles, block_particles
+from dimfree.states.particles import MOST_PAIRS
 
 
 class WideBlocks(Integration[StructuredModel, BlockParticles]):

@@ -8,10 +8,10 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from dimfree.gaussian.blocks import Blocks
 from dimfree.onepass.directions import StructuredModel, few_directions
 from dimfree.onepass.start import Start
 from dimfree.onepass.structured_start import summed_overlaps
+from dimfree.states.blocks import Blocks
 
 
 def bin_sizes(dimension: int, kept: int, ratio: float) -> Int[np.ndarray, " b"]:

@@ -13,9 +13,6 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from dimfree.description import Observed
-from dimfree.gaussian.blocks import Blocks
-from dimfree.gaussian.draws import chi_squares, lower_triangle, normals
-from dimfree.gaussian.overlaps import eigenpairs, factor
 from dimfree.onepass.directions import StructuredModel, overlap_risks, structured_observables
 from dimfree.onepass.inputs.quadrature import MOST_LEVELS
 from dimfree.onepass.real.block import Progress, Samples, run_block
@@ -23,6 +20,9 @@ from dimfree.onepass.real.blocked import AtBlock, Blocked
 from dimfree.onepass.rule import block_steps
 from dimfree.onepass.start import Start
 from dimfree.onepass.weights import Scalars
+from dimfree.random_numbers import chi_squares, lower_triangle, normals
+from dimfree.states.blocks import Blocks
+from dimfree.states.overlaps import eigenpairs, factor
 
 
 class BlockNetwork(eqx.Module):

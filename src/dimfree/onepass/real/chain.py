@@ -13,8 +13,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from dimfree.description import Cost, Dynamics, Observed
-from dimfree.gaussian.draws import chi_squares, lower_triangle, normals
-from dimfree.gaussian.overlaps import Overlaps, factor
 from dimfree.onepass.directions import DirectionsModel, offset_seconds, overlap_risks, teacher_observables
 from dimfree.onepass.real.block import Progress, Samples, run_block
 from dimfree.onepass.real.block_chain import BlockChain, own_law_pays
@@ -24,6 +22,8 @@ from dimfree.onepass.rule import block_steps
 from dimfree.onepass.start import Start
 from dimfree.onepass.weights import Scalars
 from dimfree.problem import Problem
+from dimfree.random_numbers import chi_squares, lower_triangle, normals
+from dimfree.states.overlaps import Overlaps, factor
 
 _FACTORS = 8  # how many factorisations of Omega share one draw of random numbers
 

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from dimfree.description import Dynamics
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.blocked import AtBlock, BlockedSGD
 from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import Start, draw_start
+from dimfree.states.overlaps import Overlaps
 
 M = TypeVar("M", bound=OnePassModel)
 Network = TypeVar("Network")

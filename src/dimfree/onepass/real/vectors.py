@@ -7,13 +7,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Int, Key, PyTree
 
 from dimfree.description import Cost, Dynamics, Observed
-from dimfree.gaussian.draws import normals
 from dimfree.onepass.real.block import Progress, Samples, run_block
 from dimfree.onepass.real.blocked import COMPILING, AtBlock, BlockedSGD
 from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import Start
 from dimfree.onepass.weights import Network, Scalars
 from dimfree.problem import Problem
+from dimfree.random_numbers import normals
 
 
 class VectorSGD(BlockedSGD[OnePassModel, Network]):

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 
 from dimfree.errors import ProblemError
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits.ode import GradientFlow, HighDimensional, OverlapEquations
 from dimfree.onepass.limits.scope import not_derived
@@ -17,6 +16,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import second_layer
 from dimfree.questions.escape.link import growing_side, shared_exponent
 from dimfree.questions.exit_times.event import exit_events
+from dimfree.states.overlaps import Overlaps
 
 
 def is_single(problem: OnePassProblem) -> bool:

@@ -6,12 +6,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.errors import ProblemError
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.gaussian.variance.ladder import variance
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import TwoLayer
+from dimfree.states.overlaps import Overlaps
 
 _HIGHEST = 20
 

@@ -18,7 +18,6 @@ from rich.table import Table
 
 from dimfree.comparison.budget import LeftOut
 from dimfree.errors import ProblemError, RefusalError
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.machine import duration
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits.diffusion import Diffusion
@@ -37,6 +36,7 @@ from dimfree.questions.exit_times.first_passage import Times, chain_exits, evolu
 from dimfree.questions.exit_times.question import QUESTION
 from dimfree.results.record import price_of
 from dimfree.setting import why_not
+from dimfree.states.overlaps import Overlaps
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,9 +13,9 @@ from jaxtyping import Array, Float
 
 from dimfree.errors import ProblemError
 from dimfree.gaussian.moments import risk
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits.ode import HighDimensional, OverlapEquations
+from dimfree.states.overlaps import Overlaps
 
 _MOST_STEPS = 100_000
 

@@ -10,13 +10,13 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.directions import TeacherModel
 from dimfree.programs.compiled import quick_program
 from dimfree.questions.schedules.grid import Grid
 from dimfree.questions.schedules.parts import dot, parts
 from dimfree.questions.schedules.search import Bounds, Vector
 from dimfree.questions.schedules.walk import Steered
+from dimfree.states.overlaps import Overlaps
 
 _TOUCHES = 1e-3  # relative distance from a bound that counts as none
 

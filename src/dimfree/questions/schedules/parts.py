@@ -13,10 +13,10 @@ from jaxtyping import Array, Float
 
 from dimfree.functions.schedule import Held
 from dimfree.gaussian.moments import risk
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.programs.compiled import brief_program
+from dimfree.states.overlaps import Overlaps
 
 Objective = Literal["mean-log", "mean", "worst"]
 _SHARP = 8.0  # of the soft maximum over starts: one that is worse by a factor e counts e^8 times as much

@@ -14,11 +14,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.directions import TeacherModel
 from dimfree.questions.schedules.grid import Grid
 from dimfree.questions.schedules.parts import Objective
 from dimfree.questions.schedules.walk import Steered, steered
+from dimfree.states.overlaps import Overlaps
 
 Vector = Float[np.ndarray, " _"]
 Bounds = tuple[float, float]

@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.directions import TeacherModel
 from dimfree.programs.compiled import program
 from dimfree.questions.schedules.parts import Objective, greedy, objective, velocity
+from dimfree.states.overlaps import Overlaps
 
 _REACH = (0.0, 0.5, 0.5, 1.0)  # where in a step the four stages are
 _SHARE = (1 / 6, 1 / 3, 1 / 3, 1 / 6)  # and what each of them counts

@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Key, PyTree
 
-from dimfree.gaussian.draws import normals
 from dimfree.gaussian.neuron_risk import neuron_risk, risk_seconds
 from dimfree.onepass.kinds.gaussians.section import TwoGaussians
 from dimfree.onepass.law import Law
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import OnePassModel, rule_of
 from dimfree.onepass.weights import Network
+from dimfree.random_numbers import normals
 
 if TYPE_CHECKING:
     from dimfree.onepass.fields.form import Form

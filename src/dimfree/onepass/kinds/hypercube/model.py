@@ -15,12 +15,12 @@ import numpy as np
 from jaxtyping import Array, Float, Float32, Key, PyTree
 
 from dimfree.functions.fourier import FourierSum, all_signs, fourier_coefficients
-from dimfree.gaussian.draws import normals, signs
 from dimfree.onepass.kinds.hypercube.section import Hypercube
 from dimfree.onepass.law import Law
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import DimensionFreeModel, rule_of
 from dimfree.onepass.weights import Network
+from dimfree.random_numbers import normals, signs
 
 if TYPE_CHECKING:
     from dimfree.onepass.fields.form import Form

@@ -18,8 +18,6 @@ from jaxtyping import Array, Float, Float32, Key, PyTree
 from dimfree.description import Observed
 from dimfree.functions.activation import Activation, Polynomial
 from dimfree.functions.features import FEATURES
-from dimfree.gaussian.draws import normals
-from dimfree.gaussian.overlaps import Overlaps
 from dimfree.onepass.directions import StructuredModel, level_overlaps, overlap_risk
 from dimfree.onepass.kinds.manifold.numbers import manifold_of
 from dimfree.onepass.kinds.manifold.section import HiddenManifold
@@ -27,6 +25,8 @@ from dimfree.onepass.kinds.teacher.model import structured_model
 from dimfree.onepass.law import TeacherLaw
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.weights import Network
+from dimfree.random_numbers import normals
+from dimfree.states.overlaps import Overlaps
 
 _FEW = 50  # hidden variables below which their features are visibly not Gaussian
 _PARTS, _TOGETHER = 16, 1024  # test inputs, and how many of them are there at a time

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dimfree.gaussian.draws import chi_squares, lower_triangle, normals
+from dimfree.random_numbers import chi_squares, lower_triangle, normals
 
 COUNT = 200_000
 

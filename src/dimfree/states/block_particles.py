@@ -1,22 +1,14 @@
-"""Wide networks on structured inputs: one particle per unit and eigenvalue, and its expectations.
+"""Wide networks on structured inputs: one particle per unit and eigenvalue (docs/theory/structured.md, section 1.7).
 
-docs/theory/structured.md, section 1.7. What two units have outside the teachers does not meet, eigenvalue by eigenvalue, so that
-they covary as C = sum_b s_b N^b N^bᵀ, N^b their coordinates in the span of the teachers there. All pairs are used: preactivations
-of blocks add up, and no few directions are left in which a series could be written.
+The state holds N^b, the coordinates of a unit in the span of the teachers within block b, and the squared norm of the rest.
 """
-
-from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.gaussian.blocks import Blocks
-from dimfree.gaussian.closure import cross_of_units
-from dimfree.gaussian.learner import Learner
-from dimfree.gaussian.moments import second_moment
-from dimfree.gaussian.overlaps import Overlaps
-from dimfree.gaussian.two_point.ladder import two_point
+from dimfree.states.blocks import Blocks
+from dimfree.states.overlaps import Overlaps
 
 _LOST = 1e-12  # of the largest: directions in which teachers are shorter are none
 
@@ -64,25 +56,3 @@ def block_particles(blocks: Blocks, units: int) -> BlockParticles:
     rest = jnp.diagonal(blocks.Omega, axis1=1, axis2=2)[:, :p] - jnp.sum(N**2, axis=-1)
     A = vectors * jnp.where(there, roots, 0.0)[:, None]
     return BlockParticles(N, jnp.maximum(rest, 0.0), blocks.a, blocks.s, A)  # rounding may leave q below zero
-
-
-class BlockTerms(NamedTuple):
-    """The right-hand sides of (1.7) for N^b, q^b and a, without decay, and the risk."""
-
-    PsiN: Float[Array, "b p k"]
-    Psiq: Float[Array, "b p"]
-    Psia: Float[Array, " p"]
-    risk: Float[Array, ""]
-
-
-def block_closure(model: Learner, state: BlockParticles, self_term: bool) -> BlockTerms:
-    """One Gaussian average over all pairs, then linear equations for every eigenvalue."""
-    sigma, a, b, Q, fields = model.activation, state.a, state.a / model.width, state.norms, state.fields(self_term)
-    pair = two_point(sigma, sigma, Q[:, None], fields.Q, Q[None, :])
-    cross = cross_of_units(sigma, model.target, Q, fields.M)
-    kappa, alpha = pair.kappa @ b, cross.curvature - pair.A @ b
-    rate, B = state.s[:, None] * a, pair.B * b
-    PsiN = rate[..., None] * (alpha[:, None] * state.N + cross.gradient @ state.A - B @ state.N)
-    Psiq = 2 * rate * state.q * (alpha - (jnp.diagonal(B) if self_term else 0.0))
-    twice_risk = second_moment(model.target) - jnp.mean(a * (2 * cross.value - kappa))
-    return BlockTerms(PsiN, Psiq, cross.value - kappa, 0.5 * twice_risk)

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.gaussian.overlaps import Overlaps
+from dimfree.states.overlaps import Overlaps
 
 
 class Blocks(eqx.Module):

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
-from dimfree.gaussian.overlaps import Overlaps, factor
+from dimfree.states.overlaps import Overlaps, factor
 
 MOST_PAIRS = 3000  # the widest network whose overlaps between all pairs of units are handled
 

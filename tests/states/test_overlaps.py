@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
 
-from dimfree.gaussian.overlaps import Overlaps, eigenpairs, factor
+from dimfree.states.overlaps import Overlaps, eigenpairs, factor
 
 factor_jit = jax.jit(factor, static_argnums=1)
 

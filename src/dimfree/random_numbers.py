@@ -1,4 +1,4 @@
-"""Random inputs, drawn fast."""
+"""Random numbers, drawn fast: inputs of SGD, and the matrices whose law is that of their overlaps."""
 
 import jax
 import jax.numpy as jnp
