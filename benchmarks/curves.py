@@ -4,9 +4,9 @@ import numpy as np
 
 import dimfree as df
 from clock import Bar, cpu_seconds
-from dimfree.dataset.learning_curves.end import SETTLED, solved
+from dimfree.dataset.dataset_model import descent_model
+from dimfree.dataset.ends.solve import SETTLED, solved
 from dimfree.dataset.real.fitted import fit_once
-from dimfree.dataset.words import descent_model
 
 BARS = {"curve_point_over_fits": Bar(True, 1 / 20)}
 

@@ -8,11 +8,11 @@ import jax
 
 import dimfree as df
 from clock import Bar, cpu_seconds
+from dimfree.dataset.dataset_model import descent_model
 from dimfree.dataset.dmft.paths import solve_paths
 from dimfree.dataset.dmft.square import solve
-from dimfree.dataset.model import MultiPassModel
+from dimfree.dataset.multi_pass_model import MultiPassModel
 from dimfree.dataset.real.descent import simulate_dataset
-from dimfree.dataset.words import descent_model
 
 BARS = {"dmft_over_simulation": Bar(True, 1.0), "dmft_paths_steps": Bar(True, 8.5), "dmft_square_steps": Bar(True, 8.0)}
 

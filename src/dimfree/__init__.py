@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from dimfree.comparison.comparison import opened as open
     from dimfree.comparison.run import simulate, solve
     from dimfree.dataset.dmft.description import DMFT
-    from dimfree.dataset.ends import BayesOptimal, MaxMargin
+    from dimfree.dataset.ends.static import Static
+    from dimfree.dataset.ends.yardsticks import BayesOptimal, MaxMargin
     from dimfree.dataset.features import Covariates, RandomFeatures, Table
     from dimfree.dataset.problem import (
         AlignedStart,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     )
     from dimfree.dataset.real.fitted import Fitted
     from dimfree.dataset.real.multi_pass import MultiPassSGD
-    from dimfree.dataset.static import Static
     from dimfree.description import Ask, Cost, Description, Evolution, Memory, Model, Piece, Stationary
     from dimfree.errors import (
         DimfreeError,
@@ -126,7 +126,7 @@ _HOMES = {
         "solve",
     ),
     "dimfree.dataset.dmft.description": ("DMFT",),
-    "dimfree.dataset.ends": (
+    "dimfree.dataset.ends.yardsticks": (
         "BayesOptimal",
         "MaxMargin",
     ),
@@ -147,7 +147,7 @@ _HOMES = {
     ),
     "dimfree.dataset.real.fitted": ("Fitted",),
     "dimfree.dataset.real.multi_pass": ("MultiPassSGD",),
-    "dimfree.dataset.static": ("Static",),
+    "dimfree.dataset.ends.static": ("Static",),
     "dimfree.description": (
         "Ask",
         "Cost",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dimfree.dataset.dmft import square
-from dimfree.dataset.model import TASKS, multi_pass_model
+from dimfree.dataset.multi_pass_model import TASKS, multi_pass_model
 from dimfree.dataset.real.descent import (
     dataset,
     dataset_memory,

@@ -6,7 +6,7 @@ import pytest
 
 from dimfree.dataset.dmft import response, square
 from dimfree.dataset.dmft.paths import mean_and_error, memory, solve_paths
-from dimfree.dataset.model import multi_pass_model
+from dimfree.dataset.multi_pass_model import multi_pass_model
 from dimfree.dataset.real.descent import simulate_dataset
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
 from dimfree.functions.loss import loss

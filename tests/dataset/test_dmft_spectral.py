@@ -6,7 +6,7 @@ import pytest
 
 from dimfree.dataset.dmft.spectral import solve_spectral
 from dimfree.dataset.dmft.square import solve
-from dimfree.dataset.model import multi_pass_model
+from dimfree.dataset.multi_pass_model import multi_pass_model
 from dimfree.errors import RefusalError
 from dimfree.functions.loss import loss
 

@@ -7,8 +7,8 @@ import pytest
 from dimfree.dataset.dmft.floats import Floats
 from dimfree.dataset.dmft.kernels import kernels
 from dimfree.dataset.dmft.square import solve
-from dimfree.dataset.model import multi_pass_model
-from dimfree.dataset.static import static_limit
+from dimfree.dataset.ends.static import static_limit
+from dimfree.dataset.multi_pass_model import multi_pass_model
 from dimfree.errors import RefusalError
 from dimfree.functions.loss import loss
 

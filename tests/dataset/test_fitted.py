@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dimfree as df
+from dimfree.dataset.ends.static import Static
 from dimfree.dataset.real.fitted import fit_once
-from dimfree.dataset.static import Static
 from dimfree.setting import model_of, why_not
 
 

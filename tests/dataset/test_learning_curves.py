@@ -10,14 +10,14 @@ from scipy.integrate import quad
 from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import norm
 
-from dimfree.dataset.learning_curves import rademacher
-from dimfree.dataset.learning_curves.bayes import bayes_optimal
-from dimfree.dataset.learning_curves.covariates import from_matrices, from_spectrum, isotropic
-from dimfree.dataset.learning_curves.end import curve, end_of, slopes, solved
-from dimfree.dataset.learning_curves.max_margin import max_margin
-from dimfree.dataset.learning_curves.optimal_ridge import optimal_ridge
-from dimfree.dataset.learning_curves.random_features import features
-from dimfree.dataset.learning_curves.task import Task
+from dimfree.dataset.ends import rademacher
+from dimfree.dataset.ends.bayes import bayes_optimal
+from dimfree.dataset.ends.covariates import from_matrices, from_spectrum, isotropic
+from dimfree.dataset.ends.max_margin import max_margin
+from dimfree.dataset.ends.optimal_ridge import optimal_ridge
+from dimfree.dataset.ends.random_features import features
+from dimfree.dataset.ends.solve import curve, end_of, slopes, solved
+from dimfree.dataset.ends.task import Task
 from dimfree.errors import ProblemError
 from dimfree.functions import activation
 from dimfree.functions.loss import loss

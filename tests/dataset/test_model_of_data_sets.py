@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dimfree.dataset.model import TASKS, multi_pass_model
+from dimfree.dataset.multi_pass_model import TASKS, multi_pass_model
 from dimfree.errors import ProblemError
 from dimfree.functions.loss import loss
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dimfree.dataset.dmft.square import solve
-from dimfree.dataset.model import multi_pass_model
+from dimfree.dataset.multi_pass_model import multi_pass_model
 from dimfree.dataset.spectrum import edges, largest_stable_rate, require_stable, resolvent, spectrum, top
 from dimfree.errors import DivergenceError, RefusalError
 from dimfree.functions.loss import loss

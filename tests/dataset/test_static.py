@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dimfree.dataset.model import multi_pass_model
-from dimfree.dataset.static import fixed_point, ridge, static_limit
+from dimfree.dataset.ends.static import fixed_point, ridge, static_limit
+from dimfree.dataset.multi_pass_model import multi_pass_model
 from dimfree.errors import DivergenceError, RefusalError
 from dimfree.functions.loss import loss
 from stages import gating

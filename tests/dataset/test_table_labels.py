@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import dimfree as df
-from dimfree.dataset.learning_curves.diagnosis import misfits, signal
+from dimfree.dataset.ends.diagnosis import misfits, signal
 from dimfree.setting import model_of
 
 TABLES, ROWS, FEATURES, NOISE = 8, 10_000, 20, 0.3

@@ -10,8 +10,8 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
+from dimfree.dataset.dataset_model import descent_model
 from dimfree.dataset.dmft.description import DMFT
-from dimfree.dataset.words import descent_model
 from dimfree.errors import ProblemError
 from dimfree.gallery import shelf
 from dimfree.gallery.agreement import mean_and_error, observed, sigmas

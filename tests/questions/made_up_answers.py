@@ -5,7 +5,7 @@ import numpy as np
 
 import dimfree as df
 from dimfree.comparison.budget import LeftOut
-from dimfree.dataset.learning_curves.optimal_ridge import Best
+from dimfree.dataset.ends.optimal_ridge import Best
 from dimfree.lazy.lemmas import Inequality, Lemmas
 from dimfree.questions.answer import Answer
 from dimfree.questions.bounds.fluctuations import FluctuationBound

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import dimfree as df
 from dimfree.cli.commands import app
-from dimfree.dataset.learning_curves.diagnosis import misfits, signal
+from dimfree.dataset.ends.diagnosis import misfits, signal
 from dimfree.errors import ProblemError, RefusalError
 from dimfree.setting import model_of
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dimfree.dataset.dmft.square import solve
-from dimfree.dataset.model import multi_pass_model
+from dimfree.dataset.multi_pass_model import multi_pass_model
 from dimfree.dataset.spectrum import spectrum
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
 from dimfree.functions.loss import loss

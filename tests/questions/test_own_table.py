@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 import dimfree as df
-from dimfree.dataset.learning_curves.diagnosis import misfits
+from dimfree.dataset.ends.diagnosis import misfits
 from dimfree.errors import RefusalError
 from dimfree.questions.curves import answer
 from dimfree.questions.curves.own_table import LEARNERS

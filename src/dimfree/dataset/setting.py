@@ -22,8 +22,8 @@ VARIABLES = {
 SETTING = Setting(
     name="a data set",
     problem=DataSetProblem,
-    model="dimfree.dataset.words:dataset_model",
-    start="dimfree.dataset.words:no_start",
+    model="dimfree.dataset.dataset_model:dataset_model",
+    start="dimfree.dataset.dataset_model:no_start",
     figure="dimfree.dataset.figure:draw",
     template="dimfree.dataset:template.toml",
     variables=VARIABLES,
@@ -33,8 +33,8 @@ SETTING = Setting(
         "multi-pass": "dimfree.dataset.real.multi_pass:MultiPassSGD",
         "fitted": "dimfree.dataset.real.fitted:Fitted",
         "dmft": "dimfree.dataset.dmft.description:DMFT",
-        "static": "dimfree.dataset.static:Static",
-        "max-margin": "dimfree.dataset.ends:MaxMargin",
-        "bayes-optimal": "dimfree.dataset.ends:BayesOptimal",
+        "static": "dimfree.dataset.ends.static:Static",
+        "max-margin": "dimfree.dataset.ends.yardsticks:MaxMargin",
+        "bayes-optimal": "dimfree.dataset.ends.yardsticks:BayesOptimal",
     },
 )

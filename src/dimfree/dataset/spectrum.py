@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Complex, Float
 
-from dimfree.dataset.model import MultiPassModel
+from dimfree.dataset.multi_pass_model import MultiPassModel
 from dimfree.errors import DivergenceError, RefusalError
 from dimfree.functions.loss import Square
 

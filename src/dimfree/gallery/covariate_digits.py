@@ -15,11 +15,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from dimfree.dataset.ends.diagnosis import signal
+from dimfree.dataset.ends.end_model import EndModel
+from dimfree.dataset.ends.source import GaussianSource, Pool
+from dimfree.dataset.ends.table import estimated, moments_of
 from dimfree.dataset.features import Table
-from dimfree.dataset.learning_curves.diagnosis import signal
-from dimfree.dataset.learning_curves.model import EndModel
-from dimfree.dataset.learning_curves.source import GaussianSource, Pool
-from dimfree.dataset.learning_curves.table import estimated, moments_of
 from dimfree.dataset.problem import DataSetProblem, MultiPass
 from dimfree.gallery.agreement import mean_and_error
 from dimfree.gallery.entry import Claim, Entry, Watcher

@@ -10,10 +10,10 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from dimfree.dataset.ends.end_model import EndModel
+from dimfree.dataset.ends.optimal_ridge import optimal_ridge
+from dimfree.dataset.ends.solve import solved
 from dimfree.dataset.features import RandomFeatures
-from dimfree.dataset.learning_curves.end import solved
-from dimfree.dataset.learning_curves.model import EndModel
-from dimfree.dataset.learning_curves.optimal_ridge import optimal_ridge
 from dimfree.dataset.problem import DataSetProblem, MultiPass
 from dimfree.dataset.real.fitted import fit_once
 from dimfree.gallery.agreement import largest_z

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.dataset.learning_curves.model import EndModel
+from dimfree.dataset.ends.end_model import EndModel
 from dimfree.dataset.problem import DataSetProblem, MultiPass, SignTeacher
 from dimfree.gallery.agreement import largest_z
 from dimfree.gallery.entry import Claim, Entry, Watcher

@@ -15,11 +15,11 @@ from jaxtyping import Float64
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from dimfree.dataset.dataset_model import descent_model
 from dimfree.dataset.dmft.description import DMFT
 from dimfree.dataset.problem import AlignedStart, DataSetProblem, MultiPass, PhaseRetrieval
 from dimfree.dataset.real.descent import replica_overlap
 from dimfree.dataset.real.multi_pass import MultiPassSGD
-from dimfree.dataset.words import descent_model
 from dimfree.description import AnyDescription
 from dimfree.gallery.agreement import draw_pair, largest, mean_and_error, observed
 from dimfree.gallery.entry import Claim, Entry, Watcher

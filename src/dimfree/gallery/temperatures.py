@@ -12,10 +12,10 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from dimfree.dataset.dataset_model import DataSetModel
 from dimfree.dataset.dmft.description import DMFT
 from dimfree.dataset.problem import DataSetProblem, MultiPass, TwoClusters
 from dimfree.dataset.real.multi_pass import MultiPassSGD
-from dimfree.dataset.words import DataSetModel
 from dimfree.description import Description
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.problem.run import Run

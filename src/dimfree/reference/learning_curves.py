@@ -6,15 +6,15 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from dimfree.dataset.learning_curves import rademacher as complexities
-from dimfree.dataset.learning_curves.bayes import bayes_optimal
-from dimfree.dataset.learning_curves.covariates import Covariates, from_spectrum, isotropic
-from dimfree.dataset.learning_curves.max_margin import max_margin as largest_margin
-from dimfree.dataset.learning_curves.optimal_ridge import optimal_ridge
-from dimfree.dataset.learning_curves.random_features import Features
-from dimfree.dataset.learning_curves.ridge import ridge as closed_ridge
-from dimfree.dataset.learning_curves.state_evolution import state_evolution
-from dimfree.dataset.learning_curves.task import Task, error
+from dimfree.dataset.ends import rademacher as complexities
+from dimfree.dataset.ends.bayes import bayes_optimal
+from dimfree.dataset.ends.covariates import Covariates, from_spectrum, isotropic
+from dimfree.dataset.ends.max_margin import max_margin as largest_margin
+from dimfree.dataset.ends.optimal_ridge import optimal_ridge
+from dimfree.dataset.ends.random_features import Features
+from dimfree.dataset.ends.ridge import ridge as closed_ridge
+from dimfree.dataset.ends.state_evolution import state_evolution
+from dimfree.dataset.ends.task import Task, error
 from dimfree.functions import activation
 from dimfree.functions.loss import loss
 from dimfree.gaussian.linear_part import linear_part

@@ -11,13 +11,13 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Array, Int, Key
 
+from dimfree.dataset.dataset_model import DataSetModel, in_words
 from dimfree.dataset.dmft.floats import Floats
 from dimfree.dataset.dmft.kernels import kernels
 from dimfree.dataset.dmft.paths import fewest_paths, memory, solve_ensemble
 from dimfree.dataset.dmft.square import solve
-from dimfree.dataset.model import MultiPassModel
+from dimfree.dataset.multi_pass_model import MultiPassModel
 from dimfree.dataset.spectrum import require_stable
-from dimfree.dataset.words import DataSetModel, in_words
 from dimfree.description import Cost, Memory, Times, Values
 from dimfree.errors import DivergenceError, RefusalError
 from dimfree.functions.loss import Square

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from dimfree.dataset.model import MultiPassModel
+from dimfree.dataset.multi_pass_model import MultiPassModel
 
 
 class Floats(NamedTuple):

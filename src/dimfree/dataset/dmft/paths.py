@@ -19,7 +19,7 @@ from dimfree.dataset.dmft.basis import Basis
 from dimfree.dataset.dmft.floats import Floats
 from dimfree.dataset.dmft.response import BAND, Response
 from dimfree.dataset.dmft.weights import Weights
-from dimfree.dataset.model import MultiPassModel
+from dimfree.dataset.multi_pass_model import MultiPassModel
 from dimfree.errors import DivergenceError, ProblemError
 from dimfree.machine import refuse_above_memory
 

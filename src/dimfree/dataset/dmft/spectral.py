@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Complex, Float
 
-from dimfree.dataset.model import MultiPassModel
+from dimfree.dataset.multi_pass_model import MultiPassModel
 from dimfree.dataset.spectrum import require_vanilla, resolvent, top
 from dimfree.errors import RefusalError
 

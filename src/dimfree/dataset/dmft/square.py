@@ -13,7 +13,7 @@ from jaxtyping import Float64
 from threadpoolctl import threadpool_limits
 
 from dimfree.dataset.dmft.floats import Floats
-from dimfree.dataset.model import MultiPassModel
+from dimfree.dataset.multi_pass_model import MultiPassModel
 from dimfree.errors import RefusalError
 from dimfree.functions.loss import Square
 

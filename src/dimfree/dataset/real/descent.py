@@ -16,7 +16,7 @@ import numpy as np
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Bool, Float, Float32, Int, Key
 
-from dimfree.dataset.model import MultiPassModel
+from dimfree.dataset.multi_pass_model import MultiPassModel
 from dimfree.errors import DivergenceError, ProblemError
 from dimfree.machine import refuse_above_memory
 from dimfree.random_numbers import normals

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from dimfree.dataset.learning_curves.model import EndModel
-from dimfree.dataset.learning_curves.task import Task
-from dimfree.dataset.static import NO_DESCENT
+from dimfree.dataset.ends.end_model import EndModel
+from dimfree.dataset.ends.static import NO_DESCENT
+from dimfree.dataset.ends.task import Task
 from dimfree.description import Cost, Memory, Times, Values
 from dimfree.errors import DivergenceError
 from dimfree.functions.loss import Hinge, Logistic, Square

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Array, Key
 
+from dimfree.dataset.dataset_model import DataSetModel, in_words
 from dimfree.dataset.real.descent import dataset_memory, simulate_dataset
-from dimfree.dataset.words import DataSetModel, in_words
 from dimfree.description import Cost, Memory, Times, Values
 from dimfree.problem import Problem
 

@@ -16,12 +16,12 @@ import xarray as xr
 from jaxtyping import Float
 from rich.table import Table as TextTable
 
+from dimfree.dataset.ends.diagnosis import misfits, remarks
+from dimfree.dataset.ends.end_model import EndModel
+from dimfree.dataset.ends.optimal_ridge import Best, optimal_ridge
+from dimfree.dataset.ends.source import Pool
+from dimfree.dataset.ends.table import width_of
 from dimfree.dataset.features import Table
-from dimfree.dataset.learning_curves.diagnosis import misfits, remarks
-from dimfree.dataset.learning_curves.model import EndModel
-from dimfree.dataset.learning_curves.optimal_ridge import Best, optimal_ridge
-from dimfree.dataset.learning_curves.source import Pool
-from dimfree.dataset.learning_curves.table import width_of
 from dimfree.dataset.problem import DataSetProblem
 from dimfree.dataset.real.fitted import Fitted, fit_once
 from dimfree.errors import ProblemError, RefusalError

@@ -8,15 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.dataset.ends import best_learner
-from dimfree.dataset.learning_curves import rademacher
-from dimfree.dataset.learning_curves.diagnosis import no_gaussian_teacher
-from dimfree.dataset.learning_curves.end import SETTLED
-from dimfree.dataset.learning_curves.end import curve as ends
-from dimfree.dataset.learning_curves.max_margin import max_margin
-from dimfree.dataset.learning_curves.model import EndModel
-from dimfree.dataset.learning_curves.source import Pool
-from dimfree.dataset.learning_curves.task import Task
+from dimfree.dataset.ends import rademacher
+from dimfree.dataset.ends.diagnosis import no_gaussian_teacher
+from dimfree.dataset.ends.end_model import EndModel
+from dimfree.dataset.ends.max_margin import max_margin
+from dimfree.dataset.ends.solve import SETTLED
+from dimfree.dataset.ends.solve import curve as ends
+from dimfree.dataset.ends.source import Pool
+from dimfree.dataset.ends.task import Task
+from dimfree.dataset.ends.yardsticks import best_learner
 from dimfree.programs.compiled import quick_program
 
 Numbers = Float[np.ndarray, " n"]

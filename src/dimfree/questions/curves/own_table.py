@@ -6,11 +6,11 @@ w/sqrt(d), and the ridge lambda d (docs/theory/static.md, section 0).
 
 from typing import NamedTuple
 
+from dimfree.dataset.ends.diagnosis import no_gaussian_teacher
+from dimfree.dataset.ends.end_model import EndModel
+from dimfree.dataset.ends.optimal_ridge import SEARCHED, Best
+from dimfree.dataset.ends.table import DIGITS
 from dimfree.dataset.features import Table
-from dimfree.dataset.learning_curves.diagnosis import no_gaussian_teacher
-from dimfree.dataset.learning_curves.model import EndModel
-from dimfree.dataset.learning_curves.optimal_ridge import SEARCHED, Best
-from dimfree.dataset.learning_curves.table import DIGITS
 from dimfree.dataset.problem import DataSetProblem
 
 _EDGE = 1.001  # a best ridge this near to an end of the search may lie beyond it

@@ -17,12 +17,12 @@ import xarray as xr
 from jaxtyping import Float64
 from rich.table import Table
 
+from dimfree.dataset.dataset_model import DataSetModel, descent_model
 from dimfree.dataset.dmft.description import DMFT
-from dimfree.dataset.model import MultiPassModel
+from dimfree.dataset.multi_pass_model import MultiPassModel
 from dimfree.dataset.problem import DataSetProblem
 from dimfree.dataset.real.descent import response, simulate_dataset
 from dimfree.dataset.real.multi_pass import MultiPassSGD
-from dimfree.dataset.words import DataSetModel, descent_model
 from dimfree.description import Ask, Description
 from dimfree.errors import ProblemError, RefusalError
 from dimfree.machine import duration

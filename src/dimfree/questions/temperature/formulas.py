@@ -10,9 +10,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from dimfree.dataset.model import MultiPassModel
+from dimfree.dataset.ends.static import ridge
+from dimfree.dataset.multi_pass_model import MultiPassModel
 from dimfree.dataset.spectrum import noise_gain, require_stable, require_vanilla, spectrum
-from dimfree.dataset.static import ridge
 from dimfree.errors import ProblemError, RefusalError
 
 

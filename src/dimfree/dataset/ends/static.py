@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.dataset.learning_curves.diagnosis import misfits
-from dimfree.dataset.learning_curves.end import SETTLED, solved
-from dimfree.dataset.learning_curves.model import EndModel
-from dimfree.dataset.learning_curves.task import Task
-from dimfree.dataset.model import MultiPassModel
+from dimfree.dataset.dataset_model import DataSetModel, in_words
+from dimfree.dataset.ends.diagnosis import misfits
+from dimfree.dataset.ends.end_model import EndModel
+from dimfree.dataset.ends.solve import SETTLED, solved
+from dimfree.dataset.ends.task import Task
+from dimfree.dataset.multi_pass_model import MultiPassModel
 from dimfree.dataset.spectrum import resolvent
-from dimfree.dataset.words import DataSetModel, in_words
 from dimfree.description import Cost, Stationary, Values
 from dimfree.errors import DimfreeError, DivergenceError, RefusalError
 from dimfree.functions.loss import Square

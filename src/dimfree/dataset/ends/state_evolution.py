@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import optimistix as optx
 from jaxtyping import Array, Float
 
-from dimfree.dataset.learning_curves.task import Task
+from dimfree.dataset.ends.task import Task
 from dimfree.gaussian.sign_channel import Fields, fields
 
 _DAMPING, _NEAR, _ITERATIONS = 0.2, 1e-3, 2000

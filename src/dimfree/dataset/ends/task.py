@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.dataset.learning_curves.covariates import Covariates
+from dimfree.dataset.ends.covariates import Covariates
 from dimfree.functions.loss import Loss
 
 Labels = Literal["sign", "linear"]

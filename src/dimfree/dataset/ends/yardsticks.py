@@ -6,11 +6,11 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.dataset.learning_curves.bayes import bayes_optimal
-from dimfree.dataset.learning_curves.end import SETTLED, solved
-from dimfree.dataset.learning_curves.max_margin import max_margin
-from dimfree.dataset.learning_curves.model import EndModel
-from dimfree.dataset.learning_curves.task import Task
+from dimfree.dataset.ends.bayes import bayes_optimal
+from dimfree.dataset.ends.end_model import EndModel
+from dimfree.dataset.ends.max_margin import max_margin
+from dimfree.dataset.ends.solve import SETTLED, solved
+from dimfree.dataset.ends.task import Task
 from dimfree.description import Cost, Stationary
 from dimfree.problem import Problem
 from dimfree.setting import Variable

@@ -4,8 +4,8 @@ from math import pi
 
 import numpy as np
 
-from dimfree.dataset.learning_curves.model import EndModel
-from dimfree.dataset.learning_curves.source import Pool
+from dimfree.dataset.ends.end_model import EndModel
+from dimfree.dataset.ends.source import Pool
 
 _WELL_KNOWN = (
     10  # samples per feature from which on the pool's covariance is that of fresh samples within a few per cent

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.dataset.learning_curves.task import Labels, Task
+from dimfree.dataset.ends.task import Labels, Task
 from dimfree.functions.activation import Activation
 
 Matrix = Float[np.ndarray, "n d"]

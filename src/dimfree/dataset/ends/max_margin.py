@@ -7,8 +7,8 @@ so that Newton's method starts from them.
 import equinox as eqx
 import jax.numpy as jnp
 
-from dimfree.dataset.learning_curves.state_evolution import EndPoint, polished, separating
-from dimfree.dataset.learning_curves.task import Task
+from dimfree.dataset.ends.state_evolution import EndPoint, polished, separating
+from dimfree.dataset.ends.task import Task
 from dimfree.functions.loss import HardMargin
 from dimfree.programs.compiled import quick_program
 

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import elementwise
 
-from dimfree.dataset.learning_curves.end import slopes
-from dimfree.dataset.learning_curves.task import Task
+from dimfree.dataset.ends.solve import slopes
+from dimfree.dataset.ends.task import Task
 
 _POINTS = 17
 SEARCHED = (1e-5, 1e2)

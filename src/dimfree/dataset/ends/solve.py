@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.dataset.learning_curves.ridge import ridge
-from dimfree.dataset.learning_curves.state_evolution import on_data, state_evolution
-from dimfree.dataset.learning_curves.task import Task
+from dimfree.dataset.ends.ridge import ridge
+from dimfree.dataset.ends.state_evolution import on_data, state_evolution
+from dimfree.dataset.ends.task import Task
 from dimfree.functions.loss import Square
 from dimfree.gaussian.sign_channel import fields
 from dimfree.programs.compiled import quick_program

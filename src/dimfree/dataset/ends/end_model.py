@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from dimfree.arrays import read_archive
+from dimfree.dataset.ends.covariates import Covariates as Spectrum
+from dimfree.dataset.ends.covariates import from_matrices, from_spectrum
+from dimfree.dataset.ends.random_features import features
+from dimfree.dataset.ends.source import FeatureSource, GaussianSource, Source
+from dimfree.dataset.ends.table import estimated, pool_of
+from dimfree.dataset.ends.task import Task
 from dimfree.dataset.features import Covariates, RandomFeatures, Table
-from dimfree.dataset.learning_curves.covariates import Covariates as Spectrum
-from dimfree.dataset.learning_curves.covariates import from_matrices, from_spectrum
-from dimfree.dataset.learning_curves.random_features import features
-from dimfree.dataset.learning_curves.source import FeatureSource, GaussianSource, Source
-from dimfree.dataset.learning_curves.table import estimated, pool_of
-from dimfree.dataset.learning_curves.task import Task
 from dimfree.description import Model
 from dimfree.errors import ProblemError
 from dimfree.functions.features import feature

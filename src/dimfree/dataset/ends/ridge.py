@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import optimistix as optx
 from jaxtyping import Array, Float
 
-from dimfree.dataset.learning_curves.covariates import Covariates
-from dimfree.dataset.learning_curves.task import Task
+from dimfree.dataset.ends.covariates import Covariates
+from dimfree.dataset.ends.task import Task
 
 _TOLERANCE, _STEPS = 1e-13, 200
 _TINY = 1e-100  # stands in for no ridge where one divides by it

@@ -1,4 +1,4 @@
-"""From the words of a data-set problem to the letters of docs/theory/dmft.md, and back where something is wrong."""
+"""The model of a data-set problem: its keys become the letters of docs/theory/dmft.md, and errors name the keys again."""
 
 import re
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
+from dimfree.dataset.ends.covariates import isotropic
+from dimfree.dataset.ends.end_model import EndModel, covariates_model, descends
+from dimfree.dataset.ends.source import GaussianSource
+from dimfree.dataset.ends.task import Labels, Task
 from dimfree.dataset.features import Covariates, RandomFeatures, Table
-from dimfree.dataset.learning_curves.covariates import isotropic
-from dimfree.dataset.learning_curves.model import EndModel, covariates_model, descends
-from dimfree.dataset.learning_curves.source import GaussianSource
-from dimfree.dataset.learning_curves.task import Labels, Task
-from dimfree.dataset.model import MultiPassModel, multi_pass_model
+from dimfree.dataset.multi_pass_model import MultiPassModel, multi_pass_model
 from dimfree.dataset.problem import DataSetProblem
 from dimfree.errors import DimfreeError
 from dimfree.functions.loss import loss

@@ -6,10 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from dimfree.dataset.ends.covariates import ROUNDING, Covariates, from_spectrum
+from dimfree.dataset.ends.source import Moments, Pool
+from dimfree.dataset.ends.task import Labels
 from dimfree.dataset.features import Table
-from dimfree.dataset.learning_curves.covariates import ROUNDING, Covariates, from_spectrum
-from dimfree.dataset.learning_curves.source import Moments, Pool
-from dimfree.dataset.learning_curves.task import Labels
 from dimfree.errors import ProblemError
 from dimfree.functions.features import feature
 from dimfree.machine import refuse_above_memory

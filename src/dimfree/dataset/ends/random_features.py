@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.dataset.learning_curves.covariates import Covariates, from_spectrum
+from dimfree.dataset.ends.covariates import Covariates, from_spectrum
 from dimfree.dataset.spectrum import marchenko_pastur
 from dimfree.functions.activation import Activation
 from dimfree.gaussian.linear_part import linear_part
