@@ -24,6 +24,7 @@ LEVELS = (
     ("gaussian",),
     ("onepass", "dataset", "lazy"),
     ("results",),
+    ("readings",),
     ("comparison",),
     ("questions",),
     ("gallery",),
@@ -50,7 +51,7 @@ NUMERICAL = {
 }
 ALLOWED_ROOMS = {
     "jax": {*NUMERICAL, "machine", "random_numbers"},
-    "xarray": {"results", "comparison", "questions", "gallery", "sweeps"},
+    "xarray": {"results", "readings", "comparison", "questions", "gallery", "sweeps"},
     "matplotlib": {"drawing", "strokes", "pages", *SETTINGS, "comparison", "questions", "gallery", "sweeps"},
     "typer": {"cli"},
     "zarr": {"sweeps"},
@@ -119,7 +120,7 @@ def test_every_room_has_a_place_in_the_arrow():
 
 
 # Who runs and compares knows no setting and no description: capabilities are types or flags.
-WALLED = ("comparison", "results", "problem", "sweeps", "cli")
+WALLED = ("comparison", "results", "readings", "problem", "sweeps", "cli")
 
 
 def words() -> set[str]:

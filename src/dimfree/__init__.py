@@ -105,8 +105,8 @@ if TYPE_CHECKING:
     from dimfree.questions.schedules.optimise import optimise
     from dimfree.questions.spectral.answer import spectral
     from dimfree.questions.temperature.answer import temperature
+    from dimfree.readings.landmarks import crossing_times, plateau
     from dimfree.registry import descriptions, settings
-    from dimfree.results.landmarks import crossing_times, plateau
     from dimfree.results.record import record
     from dimfree.setting import Setting, Variable
     from dimfree.states.overlaps import Overlaps
@@ -259,7 +259,7 @@ _HOMES = {
         "descriptions",
         "settings",
     ),
-    "dimfree.results.landmarks": (
+    "dimfree.readings.landmarks": (
         "crossing_times",
         "plateau",
     ),

@@ -9,7 +9,7 @@ import dimfree as df
 from dimfree.errors import ProblemError, RefusalError
 from dimfree.questions.couplings.answer import DYNAMICS, QUANTITIES, couplings
 from dimfree.questions.couplings.slopes import Sweep, at, slopes
-from dimfree.results.slopes import fit
+from dimfree.readings.power_laws import fit
 
 
 def erf_problem(width=6, step=0.04, dimension=8, **changes):

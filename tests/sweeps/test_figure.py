@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 import dimfree as df
-from dimfree.results.slopes import fit
+from dimfree.readings.power_laws import fit
 from dimfree.sweeps.measures import measured
 
 TIMES = np.linspace(0, 10, 101)

@@ -7,7 +7,7 @@ import xarray as xr
 from scipy.special import fdtri, ndtri
 
 from dimfree.comparison.chance import LEVEL, Table, Vector, joint_error, means_of, student
-from dimfree.results.landmarks import crossing_times, plateau
+from dimfree.readings.landmarks import crossing_times, plateau
 
 SPREAD = 1.25  # factor between two standard deviations that is allowed
 RESOLVED = 1e-8  # of the largest risk: below this nothing is compared

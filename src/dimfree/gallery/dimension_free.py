@@ -15,7 +15,7 @@ from dimfree.gallery.four_dynamics import UNTIL, erf_problem, slope_of
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import GaussianStart
 from dimfree.questions.couplings.slopes import slopes
-from dimfree.results.slopes import Fit, fit
+from dimfree.readings.power_laws import Fit, fit
 
 _BLUES = ("#9ecae1", "#4292c6", "#084594", "#041f3a")
 _PANELS = {

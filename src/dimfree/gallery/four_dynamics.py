@@ -18,7 +18,7 @@ from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import GaussianStart
 from dimfree.questions.couplings.answer import DYNAMICS, couplings
 from dimfree.questions.couplings.slopes import at, slopes
-from dimfree.results.slopes import Fit, fit
+from dimfree.readings.power_laws import Fit, fit
 
 UNTIL = 4.0
 WIDTH, STEP, DIMENSION = 50, 0.01, 30

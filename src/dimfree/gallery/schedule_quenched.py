@@ -24,7 +24,7 @@ from dimfree.problem import Run
 from dimfree.questions.schedules.answer import Schedules
 from dimfree.questions.schedules.optimise import optimise
 from dimfree.questions.schedules.runs import judged, risks
-from dimfree.results.landmarks import crossing_times
+from dimfree.readings.landmarks import crossing_times
 
 Vector = Float[np.ndarray, " run"]
 _COLOURS = {"constant": ("black", ":"), "average start": ("#7570b3", "--"), "mean of 8": ("#d95f02", "-")}

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from dimfree.errors import ProblemError, suggest
-from dimfree.results.landmarks import CLOCKS, clock, crossing_times, plateau
+from dimfree.readings.landmarks import CLOCKS, clock, crossing_times, plateau
 
 
 def observable(data: xr.Dataset, name: str) -> xr.DataArray:

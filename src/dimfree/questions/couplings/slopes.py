@@ -21,7 +21,7 @@ from dimfree.onepass.sections import GaussianStart
 from dimfree.progress import Watcher
 from dimfree.questions.answer import Answer
 from dimfree.questions.couplings.answer import QUANTITIES, couplings
-from dimfree.results.slopes import Fit, fit
+from dimfree.readings.power_laws import Fit, fit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

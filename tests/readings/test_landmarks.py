@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 import dimfree as df
-from dimfree.results.landmarks import _forward
+from dimfree.readings.landmarks import _forward
 
 LENGTHS = xr.DataArray([[20.0, 40.0, 60.0], [30.0, 50.0, 70.0]], dims=("rate", "replica"))
 
