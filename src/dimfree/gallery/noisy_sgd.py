@@ -20,14 +20,14 @@ from matplotlib.figure import Figure
 from dimfree.description import AnyDescription
 from dimfree.functions.ramps import RAMP
 from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.radial_laws.finite_volume import cells
+from dimfree.gallery.radial_laws.noisy import excess_risk, gibbs, langevin
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.solvable import linear_law, quadratic_variance
 from dimfree.gallery.solvable_models import LINEAR, QUADRATIC, TARGET, Force, linear_force, quadratic_force, walk
 from dimfree.gallery.two_gaussians import REAL, RISK, THEORY, risk, two_gaussians_problem
 from dimfree.gaussian.neuron_risk import output_moments
-from dimfree.onepass.fields.finite_volume import cells
-from dimfree.onepass.fields.langevin import bath, langevin
-from dimfree.onepass.fields.noisy import excess_risk, gibbs
+from dimfree.onepass.fields.langevin import bath
 from dimfree.onepass.fields.radial import RadialField, quantile_radii, two_gaussians
 from dimfree.onepass.model import model
 from dimfree.onepass.problem import OnePassProblem

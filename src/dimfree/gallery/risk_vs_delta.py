@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from dimfree.description import AnyDescription
 from dimfree.functions.ramps import RAMP
 from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.radial_laws.global_minimum import default_grid, global_minimum
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.two_gaussians import RISK, risk, two_gaussians_problem
-from dimfree.onepass.fields.global_minimum import default_grid, global_minimum
 from dimfree.onepass.fields.radial import two_gaussians
 from dimfree.onepass.limits.pde import DistributionalDynamics
 from dimfree.onepass.real.vectors import VectorSGD

@@ -14,11 +14,11 @@ import numpy as np
 from dimfree.errors import ProblemError
 from dimfree.functions import Activation, activation
 from dimfree.functions.ramps import DIP_RAMP, RAMP, TRUNCATED_RELU
+from dimfree.gallery.radial_laws.global_minimum import default_grid, global_minimum
 from dimfree.gallery.solvable import linear_law, quadratic_variance
 from dimfree.gaussian.directions import interaction, potential
 from dimfree.onepass.fields.anisotropic import Neurons, anisotropic
 from dimfree.onepass.fields.field import solve
-from dimfree.onepass.fields.global_minimum import default_grid, global_minimum
 from dimfree.onepass.fields.radial import quantile_radii, two_gaussians
 from dimfree.questions.bounds.calculators import BOUNDS, barron_cosines, barron_gaussian
 

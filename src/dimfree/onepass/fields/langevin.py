@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from dimfree.errors import ProblemError
-from dimfree.onepass.fields.field import Descent, begin, equal_steps, repeated
+from dimfree.onepass.fields.field import Descent, equal_steps, repeated
 from dimfree.onepass.fields.radial import RadialField
 
 
@@ -60,17 +60,3 @@ def stirred(
         return (after, key), after
 
     return jax.lax.scan(to_next, at, times)
-
-
-@eqx.filter_jit
-def langevin(
-    field: RadialField,
-    bath: Bath,
-    r: Float[Array, " n"],
-    times: Float[Array, " t"],
-    step: Float[Array, ""],
-    key: Key[Array, ""],
-) -> tuple[Float[Array, "t n"], Float[Array, " t"]]:
-    """Norms and risk of Langevin particles at `times`."""
-    run = stirred(field, bath, (begin(r), key), times, step)[1]
-    return run.particles, run.risk

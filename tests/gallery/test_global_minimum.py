@@ -6,8 +6,8 @@ import pytest
 
 from dimfree.errors import ProblemError
 from dimfree.functions.ramps import DIP_RAMP, RAMP
+from dimfree.gallery.radial_laws.global_minimum import default_grid, global_minimum, stationarity
 from dimfree.onepass.fields.field import solve
-from dimfree.onepass.fields.global_minimum import default_grid, global_minimum, stationarity
 from dimfree.onepass.fields.radial import quantile_radii, two_gaussians
 
 GRID = default_grid()

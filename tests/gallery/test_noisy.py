@@ -8,10 +8,10 @@ import pytest
 
 from dimfree.errors import ProblemError
 from dimfree.functions.ramps import RAMP
+from dimfree.gallery.radial_laws.finite_volume import cells, chi_mass
+from dimfree.gallery.radial_laws.noisy import effective_beta, excess_risk, free_energy, gibbs, langevin, noisy_density
 from dimfree.gallery.solvable import linear_law, quadratic_variance
-from dimfree.onepass.fields.finite_volume import cells, chi_mass
-from dimfree.onepass.fields.langevin import bath, langevin
-from dimfree.onepass.fields.noisy import effective_beta, excess_risk, free_energy, gibbs, noisy_density
+from dimfree.onepass.fields.langevin import bath
 from dimfree.onepass.fields.radial import quantile_radii, two_gaussians
 
 EDGES = cells(5.0, 250)

@@ -12,13 +12,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Key
 from scipy.special import gammaln
 
 from dimfree.errors import ProblemError
-from dimfree.onepass.fields.finite_volume import CellLaw
-from dimfree.onepass.fields.global_minimum import global_minimum
-from dimfree.onepass.fields.langevin import Bath, bath
+from dimfree.gallery.radial_laws.finite_volume import CellLaw
+from dimfree.gallery.radial_laws.global_minimum import global_minimum
+from dimfree.onepass.fields.field import begin
+from dimfree.onepass.fields.langevin import Bath, bath, stirred
 from dimfree.onepass.fields.radial import RadialField
 
 _ITERATIONS, _ACCURACY = 200, 1e-12
@@ -131,6 +132,20 @@ def noisy_density(
         return (mass, time), (now, free_energy(field, bath, edges, mass))
 
     return NoisyLaw(*jax.lax.scan(to_next, (mass, jnp.zeros(())), times)[1])
+
+
+@eqx.filter_jit
+def langevin(
+    field: RadialField,
+    bath: Bath,
+    r: Float[Array, " n"],
+    times: Float[Array, " t"],
+    step: Float[Array, ""],
+    key: Key[Array, ""],
+) -> tuple[Float[Array, "t n"], Float[Array, " t"]]:
+    """Norms and risk of Langevin particles at `times`."""
+    run = stirred(field, bath, (begin(r), key), times, step)[1]
+    return run.particles, run.risk
 
 
 def excess_risk(field: RadialField, d: float, betas: Float[Any, " n"], edges: Float[Array, " e"]) -> Excess:

@@ -4,8 +4,8 @@ import pytest
 
 from dimfree.errors import ProblemError
 from dimfree.functions.ramps import DIP_RAMP, RAMP
+from dimfree.gallery.radial_laws.finite_volume import cells, chi_mass, solve_density
 from dimfree.onepass.fields.field import solve
-from dimfree.onepass.fields.finite_volume import cells, chi_mass, solve_density
 from dimfree.onepass.fields.radial import quantile_radii, two_gaussians
 
 
