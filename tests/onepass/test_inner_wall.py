@@ -17,6 +17,7 @@ ARROW = (
     ("problem",),
     ("law", "weights", "structured_start", "weights_file"),
     ("rule",),
+    ("overlap_model",),
     ("directions",),
     ("start", "model", "linear_mean"),
     ("fields", "nodes", "pool"),
@@ -71,7 +72,7 @@ def test_real_sgd_and_limits_import_no_kind_of_data():
     wrong = [
         f"{path.relative_to(ROOM)} imports {'.'.join(other)}"
         for path, names, tree in modules()
-        if names[0] in ("real", "limits", "fields", "rule", "directions", "law")
+        if names[0] in ("real", "limits", "fields", "rule", "overlap_model", "directions", "law")
         for other in imported(tree)
         if other[0] == "kinds"
     ]

@@ -18,10 +18,10 @@ from matplotlib.figure import Figure
 from dimfree.description import Ask, Piece
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
-from dimfree.onepass.directions import DirectionsModel
 from dimfree.onepass.kinds.manifold.numbers import manifold_of
 from dimfree.onepass.kinds.manifold.section import HiddenManifold
 from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import TwoLayer

@@ -9,9 +9,10 @@ from jaxtyping import Array, Float
 
 from dimfree.description import Ask, Cost, Description, Dynamics, Piece, Times, Values
 from dimfree.errors import ProblemError
-from dimfree.onepass.directions import DirectionsModel, StructuredModel
+from dimfree.onepass.directions import StructuredModel
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.limits.scope import not_derived
+from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.onepass.real.bins import binned, binned_model
 from dimfree.onepass.real.block_chain import own_law_pays
 from dimfree.onepass.real.chain import OverlapChain

@@ -1,8 +1,7 @@
 """Labels of a few directions of Gaussian inputs: the models that overlaps speak of, and what is seen of their networks.
 
 Labels are functions of the teachers' preactivations, so that everything that is averaged depends on how preactivations covary:
-on the overlaps Q, M and P on isotropic inputs, and on those of every eigenvalue on inputs with a covariance. Who needs the
-latter asks `levels`, which is None on isotropic inputs.
+on the overlaps Q, M and P on isotropic inputs, and on those of every eigenvalue on inputs with a covariance.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,14 +15,17 @@ import numpy as np
 from jaxtyping import Array, Float, Float32, Int, PyTree
 
 from dimfree.description import Observed
-from dimfree.functions.target import Target
+from dimfree.functions.target import Committee, Target
 from dimfree.gaussian.components import has_components, overlap_components
-from dimfree.gaussian.moments import risk
+from dimfree.gaussian.moments import GradientTerms, gradient_terms, risk
 from dimfree.gaussian.offset_risk import offset_risk
+from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.gaussian.two_point.shifted import shifted_seconds
+from dimfree.gaussian.variance.ladder import variance, variance_seconds
 from dimfree.onepass.inputs.quadrature import MOST_LEVELS
 from dimfree.onepass.law import Pool, RowsLaw, StructuredLaw, TeacherLaw, level_of
-from dimfree.onepass.rule import OnePassModel, block_steps
+from dimfree.onepass.overlap_model import DirectionsModel
+from dimfree.onepass.rule import block_steps
 from dimfree.onepass.weights import Network
 from dimfree.states.blocks import Blocks
 from dimfree.states.overlaps import Overlaps
@@ -35,10 +37,9 @@ MOST_BLOCKS = 32  # eigenvalues up to which results have the overlaps of each
 _PAIRS = 1_000_000  # of neurons, whose averages are computed at once
 
 
-class DirectionsModel(OnePassModel):
+class TargetModel(DirectionsModel):
     """Gaussian inputs, labels from a function of a few directions."""
 
-    about: ClassVar[str] = "fresh samples of a teacher"
     target: Target
     Delta: Float[Array, ""]  # variance of the label noise
 
@@ -48,30 +49,64 @@ class DirectionsModel(OnePassModel):
         return self.target.units
 
     @property
+    def P(self) -> Float[Array, "k k"]:
+        """Overlaps between the teachers."""
+        return self.target.P
+
+    @property
     def law(self) -> TeacherLaw:
         """Gaussian inputs, the target's labels."""
         return TeacherLaw(self.target, self.Delta)
 
     @property
-    def levels(self) -> "StructuredModel | None":
-        """The same model where overlaps for every eigenvalue are needed; None on isotropic inputs."""
-        return None
+    def taught(self) -> "TargetModel":
+        """Itself."""
+        return self
+
+    def terms(self, state: Overlaps) -> GradientTerms:
+        """From two-point kernels."""
+        return gradient_terms(self, state)
+
+    def variance(self, state: Overlaps) -> Float[Array, "p p"]:
+        """By the ladder of the four-point term."""
+        return variance(self, state)
+
+    def lengthened(self, state: Overlaps) -> Float[Array, "p p"]:
+        """Equation (1.5) of docs/theory/committee.md: E[(u.grad) c cᵀ]/2 is how Psi^Var changes as fields are stretched."""
+        spread, stretched = jax.jvp(lambda s: _stretched_variance(self, state, s), (jnp.ones(()),), (jnp.ones(()),))
+        return spread + 2 * stretched / self.dimension
+
+    def risk(self, state: Overlaps, bias: Float[Array, " p"] | None = None) -> Float[Array, ""]:
+        """Without the noise floor."""
+        return overlap_risk(self, state, bias)
+
+    def observables(self, overlaps: Overlaps, bias: Float[Array, "t r p"] | None = None) -> Observed:
+        """Overlaps and their risk."""
+        return teacher_observables(self, overlaps, bias)
 
     @property
-    def hidden_labels(self) -> str | None:
-        """Why equations for labels of the inputs say nothing of this model, in one sentence; None where labels are such."""
-        return None
+    def risk_seconds(self) -> float:
+        """Risks of networks without offsets are not worth counting."""
+        return offset_seconds(self)
 
-    def cautions(self) -> Iterator[str]:
-        """What this kind of data leaves open in every equation of its overlaps, one sentence each."""
-        yield from ()
+    def seconds(self, *, variance_on: bool) -> float:
+        """All pairs of units, and the four-point term."""
+        n = self.width + self.units
+        kernels = self.width * n * two_point_seconds(self.activation) + 2e-9 * self.width**2 * n + 3e-5
+        return kernels + (variance_seconds(self) if variance_on else 0.0)
 
-    def look_seconds(self, replicas: int) -> float:
-        """Risks of networks with offsets; without any they are not worth counting."""
-        return replicas * offset_seconds(self)
+    def numbers(self) -> Iterator[tuple[str, float]]:
+        """Noise, labels, teachers, eigenvalues."""
+        yield "data.noise", float(self.Delta)
+        committee = isinstance(self.target, Committee)
+        labels = self.target.second_layer if isinstance(self.target, Committee) else self.target.coefficients
+        yield "data.second_layer" if committee else "data.coefficients", float(np.max(np.abs(np.asarray(labels))))
+        yield "data.overlap", float(np.max(np.abs(np.asarray(self.P))))
+        if self.levels is not None:
+            yield "the largest eigenvalue of data.covariance", float(np.max(np.asarray(self.levels.s)))
 
 
-class TeacherModel(DirectionsModel):
+class TeacherModel(TargetModel):
     """Isotropic inputs."""
 
     @property
@@ -81,20 +116,8 @@ class TeacherModel(DirectionsModel):
 
         return teacher_form(self)
 
-    def look(self, network: Network) -> tuple[Overlaps, Float[Array, "r p"]]:
-        """Overlaps, measured on the vectors."""
-        return _overlaps(network), network.scalars.bias.T
 
-    def risks(self, network: Network) -> Float[Array, " r"]:
-        """From the overlaps."""
-        return overlap_risks(self, *self.look(network))
-
-    def observe(self, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
-        """Overlaps and their risk."""
-        return teacher_observables(self, *looks)
-
-
-class StructuredModel(DirectionsModel):
+class StructuredModel(TargetModel):
     """Inputs with a covariance (docs/theory/structured.md); P of the target is that of its preactivations."""
 
     about: ClassVar[str] = (
@@ -174,11 +197,6 @@ def few_directions(multiplicities: Int[np.ndarray, " b"], vectors: int, batch: i
     return tuple(int(d) if d < held else None for d in multiplicities)
 
 
-def _overlaps(network: Network) -> Overlaps:
-    W, d = network.students, network.students.shape[-1]
-    return Overlaps(W @ jnp.swapaxes(W, 1, 2) / d, W @ network.teachers.T / d, network.scalars.a.T)
-
-
 def level_overlaps(model: StructuredModel, network: Network) -> Blocks:
     """Overlaps of students and teachers for every eigenvalue; all of them as one block where they are many."""
     d, teachers, count = network.students.shape[-1], network.teachers, model.s.size
@@ -199,7 +217,7 @@ def level_overlaps(model: StructuredModel, network: Network) -> Blocks:
     return Blocks(Omega, network.scalars.a.T, s, rho, jnp.zeros(replicas))
 
 
-def overlap_risk(model: DirectionsModel, state: Overlaps, bias: Float[Array, " p"] | None = None) -> Float[Array, ""]:
+def overlap_risk(model: TargetModel, state: Overlaps, bias: Float[Array, " p"] | None = None) -> Float[Array, ""]:
     """The population risk of one network, without the noise floor."""
     if not model.offsets:
         return risk(model, state)
@@ -207,19 +225,17 @@ def overlap_risk(model: DirectionsModel, state: Overlaps, bias: Float[Array, " p
     return offset_risk(model, state, bias)
 
 
-def overlap_risks(model: DirectionsModel, states: Overlaps, bias: Float[Array, "r p"]) -> Float[Array, " r"]:
+def overlap_risks(model: TargetModel, states: Overlaps, bias: Float[Array, "r p"]) -> Float[Array, " r"]:
     """The same for all replicas."""
     return jax.vmap(lambda state, b: overlap_risk(model, state, b))(states, bias)
 
 
-def offset_seconds(model: DirectionsModel) -> float:
+def offset_seconds(model: TargetModel) -> float:
     """What the risk of one network with offsets costs; without any it is not worth counting."""
     return model.width * (model.width + model.units) * shifted_seconds(model.activation) if model.offsets else 0.0
 
 
-def teacher_observables(
-    model: DirectionsModel, overlaps: Overlaps, bias: Float[Array, "t r p"] | None = None
-) -> Observed:
+def teacher_observables(model: TargetModel, overlaps: Overlaps, bias: Float[Array, "t r p"] | None = None) -> Observed:
     """Overlaps, second layer, offsets if there are any, and the risk, for one polynomial direction degree by degree too."""
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (overlaps, bias))
     one: Callable[[tuple[Overlaps, Array | None]], Array] = lambda now: overlap_risk(model, *now)  # noqa: E731
@@ -250,6 +266,12 @@ def node_observables(model: StructuredModel, blocks: Blocks) -> Observed:
     """The same for equations, whose blocks are nodes of a quadrature when eigenvalues are very many."""
     seen = structured_observables(model, blocks)
     return seen | ({"quadrature_error": blocks.error} if model.s.size > MOST_LEVELS else {})
+
+
+def _stretched_variance(model: TargetModel, state: Overlaps, s: Float[Array, ""]) -> Float[Array, "p p"]:
+    """Psi^Var at covariance s Omega."""
+    stretched = eqx.tree_at(lambda m: m.target.P, model, s * model.target.P)
+    return variance(stretched, Overlaps(s * state.Q, s * state.M, state.a))
 
 
 def with_velocities(Omega: Float[Array, "*batch n n"], p: int) -> Float[Array, "*batch N N"]:

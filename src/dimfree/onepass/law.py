@@ -15,6 +15,13 @@ from dimfree.functions.target import Target
 from dimfree.random_numbers import normals
 
 
+class Centre(NamedTuple):
+    """Around which point each input of a block is drawn, and how widely: x = Bᵀ S/d + sqrt(v) z, B the directions."""
+
+    S: Float[Array, "b k r"]
+    root: Float[Array, "b r"]  # sqrt(v)
+
+
 class Law(eqx.Module):
     """The joint law of inputs and labels; the label may depend on a few directions, the teachers."""
 
@@ -27,6 +34,10 @@ class Law(eqx.Module):
     @abstractmethod
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
         """Labels, from the preactivations of the teachers and what else was drawn."""
+
+    def centre(self, hidden: Float[Array, "b r"]) -> Centre | None:
+        """Where inputs are moved to after they were drawn; None where all of them stay around 0."""
+        return None
 
 
 class TeacherLaw(Law):

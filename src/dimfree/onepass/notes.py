@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dimfree.gaussian.variance.ladder import variance_method
-from dimfree.onepass.directions import DirectionsModel
+from dimfree.onepass.directions import TargetModel
 from dimfree.onepass.kind import kind_of
 from dimfree.onepass.model import model
 from dimfree.onepass.nodes import nodes_of
@@ -32,7 +32,7 @@ def remark(problem: OnePassProblem) -> str | None:
 def said_of_directions(problem: OnePassProblem) -> str:
     """How the variance of a step is computed, which decides what equations cost and how exact they are; inputs and momentum."""
     found = model(problem)
-    assert isinstance(found, DirectionsModel)
+    assert isinstance(found, TargetModel)
     by = f"The variance of the steps is computed {_METHODS[variance_method(found)]} (docs/accuracy.md)."
     inputs = (*said_of_inputs(problem), *_said_of_nodes(problem)) if problem.correlated else ()
     return " ".join([*inputs, *_said_of_momentum(found), by])
@@ -50,7 +50,7 @@ def _said_of_nodes(problem: OnePassProblem) -> Iterator[str]:
     )
 
 
-def _said_of_momentum(found: DirectionsModel) -> Iterator[str]:
+def _said_of_momentum(found: TargetModel) -> Iterator[str]:
     """What momentum amounts to (docs/theory/structured.md, section 4.1)."""
     if not found.momentum:
         return

@@ -12,11 +12,12 @@ from dimfree.functions import activation
 from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.two_point.ladder import two_point
 from dimfree.gaussian.variance.ladder import variance
-from dimfree.onepass.directions import DirectionsModel, TeacherModel
+from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.mean_step import mean_step
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.model import teacher_model
+from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import jax
 import numpy as np
 
-from dimfree.functions.target import Committee
-from dimfree.onepass.directions import DirectionsModel
+from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.onepass.problem import EXTREME
 
 
@@ -38,15 +37,9 @@ def _sizes(state: object) -> tuple[float, float]:
 
 def _numbers(model: DirectionsModel) -> Iterator[tuple[str, float]]:
     """What velocities grow with, by the names that a problem has for it."""
-    yield "data.noise", float(model.Delta)
     yield "training.learning_rate", float(model.gamma)
     yield "training.weight_decay", float(model.omega)
     if model.train_a:
         yield "training.second_layer_rate", float(model.eta_a)
         yield "training.second_layer_decay", float(model.omega_a)
-    committee = isinstance(model.target, Committee)
-    labels = model.target.second_layer if isinstance(model.target, Committee) else model.target.coefficients
-    yield "data.second_layer" if committee else "data.coefficients", float(np.max(np.abs(np.asarray(labels))))
-    yield "data.overlap", float(np.max(np.abs(np.asarray(model.target.P))))
-    if model.levels is not None:
-        yield "the largest eigenvalue of data.covariance", float(np.max(np.asarray(model.levels.s)))
+    yield from model.numbers()

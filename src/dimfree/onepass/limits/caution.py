@@ -10,7 +10,8 @@ from jaxtyping import Array, Float
 from dimfree.description import Times, Values
 from dimfree.gaussian.increments import Rule, lengthening, rule, spreads
 from dimfree.gaussian.moments import second_moment
-from dimfree.onepass.directions import DirectionsModel, StructuredModel, TeacherModel
+from dimfree.onepass.directions import StructuredModel, TargetModel, TeacherModel
+from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.programs.compiled import brief_program
 from dimfree.states.overlaps import Overlaps
 
@@ -44,7 +45,9 @@ def large_eigenvalue(model: StructuredModel) -> Iterator[str]:
 
 def unresolved(model: DirectionsModel, seen: Mapping[str, Values], rtol: float) -> Iterator[str]:
     """A risk is a difference of averages of the size of E[f*²], each of which is known to about rtol."""
-    resolved, smallest = _LOST * rtol * float(_second_moment(model.target)), float(np.min(seen["risk"]))
+    if model.taught is None:
+        return
+    resolved, smallest = _LOST * rtol * float(_second_moment(model.taught.target)), float(np.min(seen["risk"]))
     if smallest < resolved:
         yield (
             f"risks below {resolved:.1g} are lost to cancellation at rtol = {rtol:g}, and the smallest is {smallest:.2g}; "
@@ -77,7 +80,7 @@ def misstated_spread(model: TeacherModel, seen: Mapping[str, Values], times: Tim
         yield _told(factors[worst], f"at t = {times[chosen[worst]]:.3g}")
 
 
-def exposure(model: DirectionsModel, seen: Mapping[str, Values], times: Times) -> float:
+def exposure(model: TargetModel, seen: Mapping[str, Values], times: Times) -> float:
     """How much of the logarithm of the risk the next order in 1/d could move until the end if nothing relaxed."""
     if len(times) < 2:
         return 0.0
@@ -132,8 +135,6 @@ def _ratios(model: TeacherModel, rate: Float[Array, ""], state: Overlaps, nodes:
 
 
 @brief_program
-def _lengthenings(
-    model: DirectionsModel, times: Float[Array, " t"], states: Overlaps, nodes: Rule
-) -> Float[Array, " t"]:
+def _lengthenings(model: TargetModel, times: Float[Array, " t"], states: Overlaps, nodes: Rule) -> Float[Array, " t"]:
     found: Array = jax.lax.map(lambda at: lengthening(model, model.schedule(at[0]), at[1], nodes), (times, states))
     return found

@@ -12,7 +12,7 @@ from dimfree.functions.activation import Activation, General
 from dimfree.functions.target import Committee
 from dimfree.gaussian.two_point.ladder import two_point_error
 from dimfree.gaussian.variance.ladder import variance_error, variance_is_exact, variance_method
-from dimfree.onepass.directions import DirectionsModel
+from dimfree.onepass.directions import TargetModel
 from dimfree.programs.compiled import brief_program
 from dimfree.states.overlaps import Overlaps
 
@@ -20,7 +20,7 @@ _KERNELS = 1e-8  # largest error of the two-point kernels that goes without a wo
 _QUADRATURE, _SAMPLED = 1e-4, 1e-2  # the same for the variance term, of its norm (docs/accuracy.md)
 
 
-def inexact_kernels(model: DirectionsModel, variances: Values, times: Times) -> Iterator[str]:
+def inexact_kernels(model: TargetModel, variances: Values, times: Times) -> Iterator[str]:
     """Whether the nodes of smooth functions were enough for the largest variance of a run; closed forms cost nothing."""
     smooth = _without_closed_forms(model)
     if not smooth:
@@ -35,7 +35,7 @@ def inexact_kernels(model: DirectionsModel, variances: Values, times: Times) -> 
         )
 
 
-def inexact_variance(model: DirectionsModel, seen: Mapping[str, Values], times: Times) -> Iterator[str]:
+def inexact_variance(model: TargetModel, seen: Mapping[str, Values], times: Times) -> Iterator[str]:
     """The largest estimated error of the variance term at the first, the last and the largest state; nothing if it is exact."""
     if variance_is_exact(model):
         return
@@ -52,7 +52,7 @@ def inexact_variance(model: DirectionsModel, seen: Mapping[str, Values], times: 
         )
 
 
-def _without_closed_forms(model: DirectionsModel) -> tuple[Activation, ...]:
+def _without_closed_forms(model: TargetModel) -> tuple[Activation, ...]:
     """The functions whose kernels are sums over nodes."""
     both = [model.activation, *([model.target.activation] if isinstance(model.target, Committee) else [])]
     if any(f.kinks for f in both):
@@ -67,6 +67,6 @@ def _kernel_error(functions: tuple[Activation, ...], largest: Float[Array, ""]) 
 
 
 @brief_program
-def _variance_errors(model: DirectionsModel, states: Overlaps) -> Float[Array, " t"]:
+def _variance_errors(model: TargetModel, states: Overlaps) -> Float[Array, " t"]:
     found: Array = jax.lax.map(lambda state: variance_error(model, state), states)
     return found

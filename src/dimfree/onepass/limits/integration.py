@@ -15,10 +15,11 @@ import optimistix
 from jaxtyping import Array, Bool, Float, Key
 
 from dimfree.description import Dynamics, Evolution, Observed, Values
-from dimfree.onepass.directions import DirectionsModel, TeacherModel
+from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits.causes import extreme_number, why_no_first_step
 from dimfree.onepass.limits.caution import unresolved
 from dimfree.onepass.limits.scope import not_derived
+from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.onepass.problem import smaller_steps
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.gaussian.moments import gradient_terms
 from dimfree.gaussian.variance.ladder import variance
-from dimfree.onepass.directions import DirectionsModel, StructuredModel
+from dimfree.onepass.directions import StructuredModel
+from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.states.blocks import Blocks
 from dimfree.states.overlaps import Overlaps
 
@@ -23,16 +23,15 @@ class MeanStep(NamedTuple):
 
 def mean_step(model: DirectionsModel, state: Overlaps) -> MeanStep:
     """Equation (1.5) of docs/theory/committee.md, without decay and projection."""
-    terms = gradient_terms(model, state)
+    terms = model.terms(state)
     return MeanStep(model.time_step * terms.PsiM, model.time_step * (terms.PsiGF + mean_growth(model, state, terms.J)))
 
 
 def mean_growth(model: DirectionsModel, state: Overlaps, J: Float[Array, "p n"]) -> Float[Array, "p p"]:
     """What the squares of the steps add to Q per time, with its terms of order 1/d; J is that of the gradient terms."""
     n_b, d, step = model.batch, model.dimension, model.gamma / model.width
-    spread, stretched = jax.jvp(lambda s: _stretched_variance(model, state, s), (jnp.ones(()),), (jnp.ones(()),))
-    descent = (1 - 1 / n_b) * J @ state.covariance(model.target.P) @ J.T
-    return step / n_b * (spread + 2 * stretched / d) + step / d * descent
+    descent = (1 - 1 / n_b) * J @ state.covariance(model.P) @ J.T
+    return step / n_b * model.lengthened(state) + step / d * descent
 
 
 def block_growth(model: StructuredModel, state: Blocks, J: Float[Array, "p n"]) -> Float[Array, "b p p"]:
@@ -58,9 +57,3 @@ def block_growth(model: StructuredModel, state: Blocks, J: Float[Array, "p n"]) 
 def _zeros(model: StructuredModel) -> StructuredModel:
     """No change of any number."""
     return jax.tree.map(lambda x: jnp.zeros_like(x) if eqx.is_inexact_array(x) else None, model)
-
-
-def _stretched_variance(model: DirectionsModel, state: Overlaps, s: Float[Array, ""]) -> Float[Array, "p p"]:
-    """Psi^Var at covariance s Omega: its derivative at s = 1 is E[(u.grad) c cᵀ]/2."""
-    stretched = eqx.tree_at(lambda m: m.target.P, model, s * model.target.P)
-    return variance(stretched, Overlaps(s * state.Q, s * state.M, state.a))

@@ -17,10 +17,7 @@ from jaxtyping import Array, Float
 
 from dimfree.description import Cost, Dynamics, Observed, Values
 from dimfree.functions.activation import Erf, PiecewiseLinear, Polynomial
-from dimfree.gaussian.moments import GradientTerms, gradient_terms
-from dimfree.gaussian.two_point.ladder import two_point_seconds
-from dimfree.gaussian.variance.ladder import variance, variance_seconds
-from dimfree.onepass.directions import DirectionsModel, teacher_observables
+from dimfree.gaussian.moments import GradientTerms
 from dimfree.onepass.inputs.quadrature import MOST_LEVELS, reduction_cost
 from dimfree.onepass.limits.blocks import BlockEquations
 from dimfree.onepass.limits.caution import (
@@ -34,6 +31,7 @@ from dimfree.onepass.limits.exactness import inexact_kernels, inexact_variance
 from dimfree.onepass.limits.integration import Equations
 from dimfree.onepass.limits.mean_step import mean_growth
 from dimfree.onepass.limits.momentum import A_RATE, MomentumEquations
+from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 from dimfree.programs.compiled import quick_program
@@ -52,8 +50,7 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
         """Evaluations of the right-hand side; their number is a guess from typical runs."""
         m, n = model, model.width + model.units
         evaluations = 7 * (150 + 2 * problem.run.until)
-        kernels = m.width * n * two_point_seconds(m.activation) + 2e-9 * m.width**2 * n + 3e-5
-        per_call = kernels + (variance_seconds(m) if self.variance_on else 0.0)
+        per_call = m.seconds(variance_on=self.variance_on)
         levels, blocks = model.levels, 0
         if levels is not None:  # linear equations for every block, and steps that the largest eigenvalue bounds
             blocks = levels.s.size if levels.s.size <= MOST_LEVELS else 20 * n
@@ -78,13 +75,13 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
 
     def warns(self, problem: Problem, model: DirectionsModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
         """Those of every equation, too few dimensions for the overlaps, and averages that are not exact."""
-        variances = np.diagonal(seen["Q"], axis1=-2, axis2=-1)
+        variances, taught = np.diagonal(seen["Q"], axis1=-2, axis2=-1), model.taught
         return (
             *super().warns(problem, model, seen),
             *too_few_dimensions(model),
             *model.cautions(),
-            *inexact_kernels(model, variances, problem.times),
-            *(inexact_variance(model, seen, problem.times) if self.variance_on else ()),
+            *(inexact_kernels(taught, variances, problem.times) if taught else ()),
+            *(inexact_variance(taught, seen, problem.times) if taught and self.variance_on else ()),
         )
 
     def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
@@ -102,7 +99,7 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
 
     def observe(self, model: DirectionsModel, states: Overlaps) -> Observed:
         """Overlaps and their risk."""
-        return teacher_observables(model, states)
+        return model.observables(states)
 
     def size(self, state: Overlaps) -> Float[Array, ""]:
         """The largest overlap."""
@@ -111,7 +108,7 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
     def growth(self, model: DirectionsModel, state: Overlaps, terms: GradientTerms) -> Float[Array, "p p"]:
         """What the squares of the steps add to Q, at leading order in 1/d; nothing, at no cost, if the rate vanishes."""
         weight, nothing = model.gamma / (model.width * model.batch), jnp.zeros_like(state.Q)
-        return jax.lax.cond(weight > 0, lambda: weight * variance(model, state), lambda: nothing)
+        return jax.lax.cond(weight > 0, lambda: weight * model.variance(state), lambda: nothing)
 
     def velocity(self, model: DirectionsModel, t: Float[Array, ""], state: Overlaps) -> Overlaps:
         """The right-hand side of equation (2.1)."""
@@ -123,7 +120,7 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
         Projections to the sphere would let a difference between Q and Qᵀ grow wherever gradients shorten the weights.
         """
         state = state.symmetric
-        rate, terms = model.schedule(t), gradient_terms(model, state)
+        rate, terms = model.schedule(t), model.terms(state)
         Phi = rate * terms.PsiGF
         if self.variance_on:
             Phi = Phi + rate**2 * self.growth(model, state, terms)
@@ -207,7 +204,8 @@ def _next_order(model: DirectionsModel, start: Start, times: Float[Array, " t"])
 def _corrected(problem: Problem, model: DirectionsModel, seen: Mapping[str, Values]) -> Iterator[str]:
     """Solve once more where the order 1/d could matter; on a sphere norms cannot run away."""
     times = problem.times
-    if model.spherical or exposure(model, seen, times) <= np.log(APART):
+    taught = model.taught
+    if model.spherical or taught is None or exposure(taught, seen, times) <= np.log(APART):
         return
     first = Overlaps(*jax.device_put([seen[name][0, 0] for name in ("Q", "M", "a")]))
     start = Start(first, None, jax.device_put(np.zeros(model.width)))

@@ -29,7 +29,7 @@ from dimfree.gaussian.components import has_components, link_coefficients, parti
 from dimfree.gaussian.even_orders import cosine_moments
 from dimfree.gaussian.series import series_size
 from dimfree.gaussian.two_point.ladder import two_point_seconds
-from dimfree.onepass.directions import DirectionsModel
+from dimfree.onepass.directions import TargetModel
 from dimfree.onepass.limits.exactness import inexact_kernels
 from dimfree.onepass.limits.integration import Equations, Integrated, implicit_steps
 from dimfree.onepass.limits.wide_blocks import WideBlocks, without_blocks
@@ -43,52 +43,52 @@ _INFINITE = 1e32  # a dimension in which angles between random directions are ro
 _CUT_OFF = 1e-6  # largest term that the series of the dimensionless limit may leave out
 
 
-class WideNetwork(Equations[DirectionsModel, Particles]):
+class WideNetwork(Equations[TargetModel, Particles]):
     """Adaptive integration of equation (5.2)."""
 
     self_term: bool = True
     needs: ClassVar[frozenset[str]] = frozenset()
 
-    def remedy(self, model: DirectionsModel) -> str:
+    def remedy(self, model: TargetModel) -> str:
         """Their equations have no learning rate to lower."""
         return "stop earlier with run.until, or choose a bounded activation"
 
     @abstractmethod
-    def terms(self, model: DirectionsModel, state: Particles) -> ClosureTerms:
+    def terms(self, model: TargetModel, state: Particles) -> ClosureTerms:
         """Right-hand sides without decay and schedule, and the risk."""
 
     @abstractmethod
-    def seconds(self, model: DirectionsModel) -> float:
+    def seconds(self, model: TargetModel) -> float:
         """What one evaluation of the right-hand side costs."""
 
-    def cut_off(self, model: DirectionsModel, state: Particles) -> float:
+    def cut_off(self, model: TargetModel, state: Particles) -> float:
         """The size of the terms that the right-hand side leaves out."""
         return 0.0
 
     @abstractmethod
-    def angles(self, model: DirectionsModel, count: int) -> Float[Array, " count"]:
+    def angles(self, model: TargetModel, count: int) -> Float[Array, " count"]:
         """Even moments of the cosine between parts of two units that are orthogonal to the teacher."""
 
-    def cost(self, problem: Problem, model: DirectionsModel) -> Cost:
+    def cost(self, problem: Problem, model: TargetModel) -> Cost:
         """Evaluations of the right-hand side; their number is a guess from typical runs."""
         p, evaluations = model.width, 7 * (60 + 2 * problem.run.until)
         memory = 1e5 * p if self._is_linear(model) else 8.0 * 12 * p * p
         return Cost(4.0 + evaluations * self.seconds(model), evaluations, memory)
 
-    def accuracy(self, problem: Problem, model: DirectionsModel) -> float:
+    def accuracy(self, problem: Problem, model: TargetModel) -> float:
         """Finite width, and the fluctuations of SGD."""
         return 1 / model.width + model.fluctuation
 
-    def leaves_open(self, problem: Problem, model: DirectionsModel) -> str:
+    def leaves_open(self, problem: Problem, model: TargetModel) -> str:
         """The width."""
         return f"at width {model.width}"
 
-    def warns(self, problem: Problem, model: DirectionsModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
+    def warns(self, problem: Problem, model: TargetModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
         """Those of every equation, and averages that are not exact."""
         inexact = inexact_kernels(model, seen["Q_diagonal"], problem.times)
         return (*super().warns(problem, model, seen), *inexact)
 
-    def initial(self, model: DirectionsModel, start: Start) -> Particles:
+    def initial(self, model: TargetModel, start: Start) -> Particles:
         """The measured particles."""
         measured = start.measured
         return measured if isinstance(measured, Particles) else particles(start.overlaps, model.target.P)
@@ -97,7 +97,7 @@ class WideNetwork(Equations[DirectionsModel, Particles]):
         """The largest overlap."""
         return jnp.maximum(jnp.max(jnp.abs(state.M)), jnp.max(jnp.abs(state.q)))
 
-    def velocity(self, model: DirectionsModel, t: Float[Array, ""], state: Particles) -> Particles:
+    def velocity(self, model: TargetModel, t: Float[Array, ""], state: Particles) -> Particles:
         """Equation (5.2) with the decays and schedule of (2.1)."""
         rate, terms = model.schedule(t), self.terms(model, state)
         da = rate * model.eta_a * terms.Psia - model.omega_a * state.a if model.train_a else jnp.zeros_like(state.a)
@@ -109,7 +109,7 @@ class WideNetwork(Equations[DirectionsModel, Particles]):
             return Particles(dM - shrink[:, None] * state.M, dq - 2 * shrink * state.q, da)
         return Particles(dM - model.omega * state.M, dq - 2 * model.omega * state.q, da)
 
-    def observe(self, model: DirectionsModel, states: Particles) -> Observed:
+    def observe(self, model: TargetModel, states: Particles) -> Observed:
         """Q itself is not known to this limit, and would not fit: its diagonal C_ii + q_i is given."""
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), states)
         risks = jax.lax.map(lambda state: self.terms(model, state).risk, flat).reshape(states.a.shape[:2])
@@ -121,7 +121,7 @@ class WideNetwork(Equations[DirectionsModel, Particles]):
         parts = jax.lax.map(lambda state: particle_components(model, state, moments, self.self_term), flat)
         return seen | {"components": parts.reshape(*states.a.shape[:2], -1)}
 
-    def failure(self, model: DirectionsModel, state: Integrated[Particles]) -> str | None:
+    def failure(self, model: TargetModel, state: Integrated[Particles]) -> str | None:
         """Where the equations blew up, the solver gave up, or the series lost its accuracy, and what to try."""
         failure = super().failure(model, state)
         if failure or not isinstance(state.state, Particles):  # those for every eigenvalue use all pairs
@@ -134,7 +134,7 @@ class WideNetwork(Equations[DirectionsModel, Particles]):
             f"{model.width} are too long or too close to the teacher's span for its series; stop earlier with run.until."
         )
 
-    def _is_linear(self, model: DirectionsModel) -> bool:
+    def _is_linear(self, model: TargetModel) -> bool:
         return False
 
 
@@ -146,7 +146,7 @@ class MeanField(WideNetwork):
     cites: ClassVar[tuple[str, ...]] = ("arnaboldi2023high",)
     nodes: int = 24
 
-    def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
+    def refuses(self, problem: Problem, model: TargetModel) -> str | None:
         """A direction orthogonal to the teacher must exist, and all pairs must fit into memory."""
         if problem.dimension <= model.units:
             return (
@@ -160,15 +160,15 @@ class MeanField(WideNetwork):
             )
         return super().refuses(problem, model)
 
-    def terms(self, model: DirectionsModel, state: Particles) -> ClosureTerms:
+    def terms(self, model: TargetModel, state: Particles) -> ClosureTerms:
         """Equation (5.2) with the average over Xi."""
         return mean_field_terms(model, state, self.self_term, self.nodes)
 
-    def angles(self, model: DirectionsModel, count: int) -> Float[Array, " count"]:
+    def angles(self, model: TargetModel, count: int) -> Float[Array, " count"]:
         """Random directions."""
         return cosine_moments(model.dimension - model.units, count)
 
-    def seconds(self, model: DirectionsModel) -> float:
+    def seconds(self, model: TargetModel) -> float:
         """All pairs, at every node of the angle."""
         m = model
         return 3e-5 + 0.4 * self.nodes * m.width**2 * two_point_seconds(m.activation)
@@ -180,9 +180,9 @@ class Dimensionless(WideNetwork):
     name: ClassVar[str] = "dimensionless"
     summary: ClassVar[str] = "infinite width and dimension: one particle per unit, cost linear in the width"
     cites: ClassVar[tuple[str, ...]] = ("arnaboldi2023high",)
-    models: ClassVar[type[DirectionsModel]] = DirectionsModel  # type: ignore[type-abstract]  # both of them
+    models: ClassVar[type[TargetModel]] = TargetModel  # both of them
 
-    def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
+    def refuses(self, problem: Problem, model: TargetModel) -> str | None:
         """The O(p) series needs few teacher directions; all pairs need a moderate width."""
         k, p = model.units, model.width
         if model.levels is not None:
@@ -194,15 +194,15 @@ class Dimensionless(WideNetwork):
             )
         return super().refuses(problem, model)
 
-    def terms(self, model: DirectionsModel, state: Particles) -> ClosureTerms:
+    def terms(self, model: TargetModel, state: Particles) -> ClosureTerms:
         """Equation (5.2) with xi = 0 between units."""
         return dimensionless_terms(model, state, self.self_term, self._is_linear(model))
 
-    def angles(self, model: DirectionsModel, count: int) -> Float[Array, " count"]:
+    def angles(self, model: TargetModel, count: int) -> Float[Array, " count"]:
         """They do not meet."""
         return jnp.zeros(count).at[0].set(1.0)
 
-    def seconds(self, model: DirectionsModel) -> float:
+    def seconds(self, model: TargetModel) -> float:
         """Linear in the width, unless k is too large for the series."""
         m = model
         if self._is_linear(model):
@@ -210,7 +210,7 @@ class Dimensionless(WideNetwork):
         blocks = m.levels.s.size * m.units if m.levels is not None else 0
         return 3e-5 + m.width**2 * (two_point_seconds(m.activation) + 2e-9 * blocks)
 
-    def cost(self, problem: Problem, model: DirectionsModel) -> Cost:
+    def cost(self, problem: Problem, model: TargetModel) -> Cost:
         """On structured inputs the largest eigenvalue bounds the steps, and the start has all pairs for every eigenvalue."""
         told = super().cost(problem, model)
         levels = model.levels
@@ -220,11 +220,11 @@ class Dimensionless(WideNetwork):
         memory = 8.0 * levels.s.size * (model.width + model.units) ** 2
         return Cost(told.seconds + more * self.seconds(model), told.steps + more, told.memory + memory)
 
-    def cut_off(self, model: DirectionsModel, state: Particles) -> float:
+    def cut_off(self, model: TargetModel, state: Particles) -> float:
         """What the series leaves out."""
         return float(_truncation(model, state)) if self._is_linear(model) else 0.0
 
-    def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
+    def twin(self, model: TargetModel) -> tuple[Dynamics[Any, Start, Any], TargetModel]:
         """Particles for every eigenvalue; or the mean-field limit at infinite dimension, while its angles cost nothing."""
         if model.levels is not None:
             return WideBlocks(self.rtol, self.atol, self.self_term), model
@@ -233,7 +233,7 @@ class Dimensionless(WideNetwork):
         infinite = eqx.tree_at(lambda m: m.dimension, model, jax.device_put(_INFINITE))
         return MeanField(self.rtol, self.atol, self.self_term), infinite
 
-    def _is_linear(self, model: DirectionsModel) -> bool:
+    def _is_linear(self, model: TargetModel) -> bool:
         m = model
         if m.levels is not None:
             return False

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from dimfree.description import Cost, Dynamics, Observed
-from dimfree.onepass.directions import DirectionsModel, offset_seconds, overlap_risks, teacher_observables
+from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.onepass.real.block import Progress, Samples, run_block
 from dimfree.onepass.real.block_chain import BlockChain, own_law_pays
 from dimfree.onepass.real.blocked import COMPILING, AtBlock, BlockedSGD
@@ -75,7 +75,7 @@ class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
         per_sample = 6e-9 * (n + b) + 1e-9 * (n * b + n**3 / b) + 1e-7 + 3e-6 / R
         if model.levels is not None:
             per_sample *= model.levels.s.size
-        looks = len(problem.times) * R * offset_seconds(model)
+        looks = len(problem.times) * R * model.risk_seconds
         return Cost(COMPILING + steps * batch * R * per_sample + looks, steps, 8.0 * R * (3 * b * (b + n) + 4 * n * n))
 
     def begin(
@@ -118,11 +118,11 @@ class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
 
     def risks(self, model: DirectionsModel, network: OverlapNetwork) -> Float[Array, " r"]:
         """From the overlaps."""
-        return overlap_risks(model, network.overlaps, network.bias)
+        return model.overlap_risks(network.overlaps, network.bias)
 
     def observe(self, model: DirectionsModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
         """Overlaps and their risk."""
-        return teacher_observables(model, *looks)
+        return model.observables(*looks)
 
 
 class _Draws(NamedTuple):
@@ -179,14 +179,28 @@ def _learned(
 ) -> OverlapNetwork:
     """One factorisation of Omega, and the steps that it serves."""
     p, state = model.width, network.overlaps
-    A = factor(state.covariance(model.target.P), _rank(model))
-    inside = draws.inside
+    A = factor(state.covariance(model.P), _rank(model))
+    inside, outside = _centred(model, A, draws)
     fields = jnp.moveaxis(inside @ jnp.swapaxes(A, 1, 2), 0, -1)  # u_b = A xi_b
-    gram = jnp.moveaxis(inside @ jnp.swapaxes(inside, 1, 2) + _outside(model, draws), 0, -1) / model.dimension
+    gram = jnp.moveaxis(inside @ jnp.swapaxes(inside, 1, 2) + outside, 0, -1) / model.dimension
     samples = Samples(fields[:, :p], model.law.label(fields[:, p:], draws.noise), gram)
     scalars = Scalars(state.a.T, network.bias.T, network.norms.T)
     progress = run_block(model, samples, scalars, first_step, active)
     return OverlapNetwork(_updated(model, state, fields, gram, progress), progress.scalars.bias.T, network.norms)
+
+
+def _centred(
+    model: DirectionsModel, A: Float[Array, "r n rank"], draws: _Draws
+) -> tuple[Float[Array, "r b rank"], Float[Array, "r b b"]]:
+    """Inputs in the span of all weights, and the Gram matrix of what they have outside of it, around their centres.
+
+    Equation (3.3) of docs/theory/losses.md: a centre lies in the span, at Aᵀ (0, S), and roots stretch both parts.
+    """
+    inside, outside, centre = draws.inside, _outside(model, draws), model.law.centre(draws.noise)
+    if centre is None:
+        return inside, outside
+    S, root = (jnp.moveaxis(x, -1, 0) for x in centre)
+    return S @ A[:, model.width :] + root[..., None] * inside, root[:, :, None] * outside * root[:, None, :]
 
 
 def _outside(model: DirectionsModel, draws: _Draws) -> Float[Array, "r b b"]:

@@ -9,7 +9,7 @@ from dimfree.onepass.real.block import Samples
 from dimfree.onepass.real.block_chain import BlockChain, BlockNetwork, Parts, drawn_samples
 from dimfree.onepass.real.blocked import AtBlock
 from dimfree.onepass.real.momentum_block import MovingProgress, MovingScalars, run_moving_block
-from dimfree.onepass.real.vectors import VectorSGD, products
+from dimfree.onepass.real.vectors import VectorSGD, drawn_inputs, products
 from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import Start
 from dimfree.onepass.weights import Network, Scalars
@@ -41,7 +41,7 @@ class MomentumSGD(VectorSGD):
         """Matrix products for the whole block, small sequential updates, one rank-b update of weights and velocities."""
         assert isinstance(network, MovingNetwork)
         p, (R, _, d) = model.width, network.students.shape
-        X, hidden = model.law.draw(key, R, self.steps_per_block(model) * model.batch, d)
+        X, hidden = drawn_inputs(model, key, R, self.steps_per_block(model) * model.batch, network.teachers)
         both = Network(
             jnp.concatenate([network.students, network.velocities], axis=1), network.teachers, network.scalars
         )

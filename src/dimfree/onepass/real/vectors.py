@@ -84,6 +84,19 @@ def walker(model: OnePassModel) -> VectorSGD:
     return MomentumSGD()
 
 
+def drawn_inputs(
+    model: OnePassModel, key: Key[Array, ""], replicas: int, count: int, teachers: Float[Array, "k d"]
+) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
+    """Inputs times sqrt(d), and what else a label depends on."""
+    X, hidden = model.law.draw(key, replicas, count, teachers.shape[1])
+    centre = model.law.centre(hidden)
+    if centre is None:
+        return X, hidden
+    along = (teachers / jnp.sqrt(1.0 * teachers.shape[1])).astype(X.dtype)
+    S, root = (jnp.moveaxis(x, -1, 0).astype(X.dtype) for x in centre)
+    return S @ along + root[..., None] * X, hidden
+
+
 def _learned_block(
     model: OnePassModel,
     network: Network,
@@ -93,8 +106,8 @@ def _learned_block(
     active: Int[Array, ""],
 ) -> Network:
     """The network after the first `active` of `steps` steps."""
-    R, _, d = network.students.shape
-    X, hidden = model.law.draw(key, R, steps * model.batch, d)
+    R = network.students.shape[0]
+    X, hidden = drawn_inputs(model, key, R, steps * model.batch, network.teachers)
     return _learned(model, network, X, hidden, first, active)
 
 
@@ -127,7 +140,7 @@ def _shaken_steps(
     """Noise moves all directions at every step, so that the steps of a block are taken one by one."""
     sample_key, noise_key = jax.random.split(key)
     R, p, d = network.students.shape
-    X, hidden = model.law.draw(sample_key, R, steps * model.batch, d)
+    X, hidden = drawn_inputs(model, sample_key, R, steps * model.batch, network.teachers)
 
     def one(network: Network, inputs: tuple[Array, ...]) -> tuple[Network, None]:
         s, x, h, on_weights, on_scalars = inputs

@@ -1,0 +1,113 @@
+"""What real SGD and the limits that follow overlaps ask of a model: what overlaps do on average, and what is seen of them.
+
+Everything that is averaged is a function of the overlaps Q, M and P. How inputs lie and how labels come about is the model's own
+affair; two properties, None by default, name the models that need more: overlaps for every eigenvalue, or a target.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+from dimfree.description import Observed
+from dimfree.gaussian.moments import GradientTerms
+from dimfree.onepass.rule import OnePassModel
+from dimfree.onepass.weights import Network
+from dimfree.states.overlaps import Overlaps
+
+if TYPE_CHECKING:
+    from dimfree.onepass.directions import StructuredModel, TargetModel
+
+
+class DirectionsModel(OnePassModel):
+    """Inputs that a few directions tell apart: all that is averaged over samples is a function of overlaps with them.
+
+    Who follows overlaps asks the model what they do on average. Looks are those of isotropic inputs.
+    """
+
+    about: ClassVar[str] = "fresh samples of a teacher"
+
+    @property
+    @abstractmethod
+    def P(self) -> Float[Array, "k k"]:
+        """Overlaps between the directions."""
+
+    @abstractmethod
+    def terms(self, state: Overlaps) -> GradientTerms:
+        """What learning does to overlaps on average, at leading order in the rate."""
+
+    @abstractmethod
+    def variance(self, state: Overlaps) -> Float[Array, "p p"]:
+        """Psi^Var, what the squares of steps add to Q at leading order in 1/d: E[c cᵀ |x|²]."""
+
+    @abstractmethod
+    def lengthened(self, state: Overlaps) -> Float[Array, "p p"]:
+        """The same at the dimension of the model."""
+
+    @abstractmethod
+    def risk(self, state: Overlaps, bias: Float[Array, " p"] | None = None) -> Float[Array, ""]:
+        """The population risk of one network."""
+
+    @abstractmethod
+    def observables(self, overlaps: Overlaps, bias: Float[Array, "t r p"] | None = None) -> Observed:
+        """Overlaps, second layer, offsets if there are any, and what follows from them."""
+
+    @property
+    @abstractmethod
+    def risk_seconds(self) -> float:
+        """What the risk of one network costs, where that is worth counting."""
+
+    @abstractmethod
+    def seconds(self, *, variance_on: bool) -> float:
+        """What the averages of one right-hand side cost."""
+
+    @abstractmethod
+    def numbers(self) -> Iterator[tuple[str, float]]:
+        """The sizes of the data that velocities grow with, by the names that a problem has for them."""
+
+    @property
+    def levels(self) -> "StructuredModel | None":
+        """The same model where overlaps for every eigenvalue are needed; None on isotropic inputs."""
+        return None
+
+    @property
+    def taught(self) -> "TargetModel | None":
+        """The same model where labels are a function of the directions, plus noise; None where they are not."""
+        return None
+
+    @property
+    def hidden_labels(self) -> str | None:
+        """Why equations for labels of the inputs say nothing of this model, in one sentence; None where labels are such."""
+        return None
+
+    def cautions(self) -> Iterator[str]:
+        """What this kind of data leaves open in every equation of its overlaps, one sentence each."""
+        yield from ()
+
+    def overlap_risks(self, states: Overlaps, bias: Float[Array, "r p"]) -> Float[Array, " r"]:
+        """Risks of all replicas."""
+        return jax.vmap(self.risk)(states, bias)
+
+    def look(self, network: Network) -> PyTree[Float[Array, "r ..."]]:
+        """Overlaps, measured on the vectors, and offsets."""
+        return _overlaps(network), network.scalars.bias.T
+
+    def look_seconds(self, replicas: int) -> float:
+        """Risks of networks with offsets; without any they are not worth counting."""
+        return replicas * self.risk_seconds
+
+    def risks(self, network: Network) -> Float[Array, " r"]:
+        """From the overlaps."""
+        return self.overlap_risks(*self.look(network))
+
+    def observe(self, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
+        """Overlaps and their risk."""
+        return self.observables(*looks)
+
+
+def _overlaps(network: Network) -> Overlaps:
+    W, d = network.students, network.students.shape[-1]
+    return Overlaps(W @ jnp.swapaxes(W, 1, 2) / d, W @ network.teachers.T / d, network.scalars.a.T)
