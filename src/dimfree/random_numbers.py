@@ -25,6 +25,19 @@ def signs(key: Key[Array, ""], count: int) -> Float32[Array, " count"]:
     return (1.0 - 2.0 * bits.astype(jnp.float32)).reshape(-1)[:count]
 
 
+def uniforms(key: Key[Array, ""], count: int) -> Float32[Array, " count"]:
+    """Numbers from [0, 1), in the counter layout of `normals`."""
+    with jax.threefry_partitionable(False):
+        return jax.random.uniform(key, (count,), jnp.float32)
+
+
+def student(key: Key[Array, ""], degrees: Float[Array, ""], count: int) -> Float[Array, " count"]:
+    """Student numbers by Bailey's polar rule, sqrt(nu (u^(-2/nu) - 1)) cos(2 pi v), for any degrees of freedom nu > 0."""
+    with jax.threefry_partitionable(False):
+        u, v = jax.random.uniform(key, (2, count), jnp.float64, minval=1e-300)
+    return jnp.sqrt(degrees * jnp.expm1(-2 / degrees * jnp.log(u))) * jnp.cos(2 * jnp.pi * v)
+
+
 def chi_squares(key: Key[Array, ""], degrees: Float[Array, " count"]) -> Float[Array, " count"]:
     """Chi-squared numbers, each of at least one degree of freedom, by the rejection of Marsaglia and Tsang.
 

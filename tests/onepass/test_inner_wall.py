@@ -15,7 +15,7 @@ ARROW = (
     ("inputs",),
     ("record",),
     ("problem",),
-    ("law", "weights", "structured_start", "weights_file"),
+    ("law", "loss", "label_laws", "weights", "structured_start", "weights_file"),
     ("rule",),
     ("overlap_model",),
     ("directions",),
@@ -33,7 +33,7 @@ PLACE = {part: number for number, parts in enumerate(ARROW) for part in parts}
 
 def part_of(names: tuple[str, ...]) -> str:
     """Which part a module belongs to, by its names below dimfree.onepass."""
-    if names[0] == "kind" or (names[0] == "kinds" and (len(names) < 3 or names[2] == "section")):
+    if names[0] in ("kind", "labelled") or (names[0] == "kinds" and (len(names) < 3 or names[2] == "section")):
         return "record"
     return names[0]
 

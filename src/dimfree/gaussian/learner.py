@@ -5,6 +5,8 @@ from typing import Protocol, runtime_checkable
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation
+from dimfree.functions.label_law import LabelLaw
+from dimfree.functions.sample_loss import SampleLoss
 from dimfree.functions.target import Target
 
 
@@ -24,6 +26,16 @@ class Learner(Protocol):
     def Delta(self) -> Float[Array, ""]: ...  # noqa: D102
     @property
     def dimension(self) -> Float[Array, ""]: ...  # noqa: D102
+
+
+@runtime_checkable
+class LossLearner(Learner, Protocol):
+    """A learner with any loss, whose labels follow any law."""
+
+    @property
+    def loss(self) -> SampleLoss: ...  # noqa: D102
+    @property
+    def labels(self) -> LabelLaw: ...  # noqa: D102
 
 
 @runtime_checkable

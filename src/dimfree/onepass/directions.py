@@ -15,7 +15,10 @@ import numpy as np
 from jaxtyping import Array, Float, Float32, Int, PyTree
 
 from dimfree.description import Observed
+from dimfree.functions.label_law import LabelLaw
+from dimfree.functions.sample_loss import ClippedLoss, SquareLoss
 from dimfree.functions.target import Committee, Target
+from dimfree.gaussian.any_loss.sampled import sampled_loss
 from dimfree.gaussian.components import has_components, overlap_components
 from dimfree.gaussian.moments import GradientTerms, gradient_terms, risk
 from dimfree.gaussian.offset_risk import offset_risk
@@ -41,7 +44,8 @@ class TargetModel(DirectionsModel):
     """Gaussian inputs, labels from a function of a few directions."""
 
     target: Target
-    Delta: Float[Array, ""]  # variance of the label noise
+    Delta: Float[Array, ""]  # variance of the label noise, or its squared scale
+    labels: LabelLaw
 
     @property
     def units(self) -> int:
@@ -56,7 +60,13 @@ class TargetModel(DirectionsModel):
     @property
     def law(self) -> TeacherLaw:
         """Gaussian inputs, the target's labels."""
-        return TeacherLaw(self.target, self.Delta)
+        return TeacherLaw(self.target, self.Delta, self.labels)
+
+    @property
+    def excess(self) -> bool:
+        """Whether the risk is E[(f* - f)²]/2, that of the square loss of values without the noise floor."""
+        loss = self.loss.inner if isinstance(self.loss, ClippedLoss) else self.loss
+        return isinstance(loss, SquareLoss) and not self.labels.signs
 
     @property
     def taught(self) -> "TargetModel":
@@ -134,9 +144,9 @@ class StructuredModel(TargetModel):
     def law(self) -> TeacherLaw:
         """Gaussian inputs of this covariance, or the rows."""
         if not self.on_rows:
-            return StructuredLaw(self.target, self.Delta, self.roots)
+            return StructuredLaw(self.target, self.Delta, self.labels, self.roots)
         assert self.pool is not None, "the description that draws rows refuses problems without them"
-        return RowsLaw(self.target, self.Delta, self.pool)
+        return RowsLaw(self.target, self.Delta, self.labels, self.pool)
 
     @property
     def gaussian(self) -> "StructuredModel":
@@ -218,7 +228,9 @@ def level_overlaps(model: StructuredModel, network: Network) -> Blocks:
 
 
 def overlap_risk(model: TargetModel, state: Overlaps, bias: Float[Array, " p"] | None = None) -> Float[Array, ""]:
-    """The population risk of one network, without the noise floor."""
+    """The population risk of one network: that of the square loss of values without the noise floor, else of labels as drawn."""
+    if not model.excess:
+        return sampled_loss(model, state, bias if model.offsets else None)
     if not model.offsets:
         return risk(model, state)
     assert bias is not None
@@ -245,7 +257,7 @@ def teacher_observables(model: TargetModel, overlaps: Overlaps, bias: Float[Arra
     seen = {"risk": values.reshape(overlaps.a.shape[:2]), "Q": overlaps.Q, "M": overlaps.M, "a": overlaps.a}
     if model.offsets:
         return seen | ({"bias": bias} if bias is not None else {})
-    if not has_components(model.target):
+    if not (model.excess and has_components(model.target)):
         return seen
     parts = jax.lax.map(lambda now: overlap_components(model, now[0]), flat, batch_size=together)
     return seen | {"components": parts.reshape(*overlaps.a.shape[:2], -1)}

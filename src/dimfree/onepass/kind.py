@@ -37,6 +37,7 @@ class DataSection(Section):
 
     title: ClassVar[str] = "[data]"
     embedded: ClassVar[dict[str, Any]] = {}  # other sections, where they are left out
+    any_loss: ClassVar[bool] = False  # whether losses other than the square loss are worked out for this kind
     kind: str
 
     if TYPE_CHECKING:  # fields of some kinds, and constants of others
@@ -70,6 +71,16 @@ class DataSection(Section):
     def learns_labels(self) -> bool:
         """Whether labels are those of the user's rows."""
         return False
+
+    @property
+    def signs(self) -> bool:
+        """Whether labels are the classes +1 and -1."""
+        return False
+
+    @property
+    def beyond_square(self) -> str | None:
+        """Labels that are not values with Gaussian noise, in words; None if there is nothing of the kind."""
+        return None
 
     @property
     def given_directions(self) -> Directions | None:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Int, Key
 
+from dimfree.functions.label_law import LabelLaw
 from dimfree.functions.target import Target
 from dimfree.random_numbers import normals
 
@@ -31,6 +32,10 @@ class Law(eqx.Module):
     ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
         """Inputs times sqrt(d), and what else a label hangs on."""
 
+    def hidden(self, key: Key[Array, ""], count: int) -> Float[Array, " count"]:
+        """What else a label depends on, a number for each, where inputs are not drawn."""
+        return normals(key, count)
+
     @abstractmethod
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
         """Labels, from the preactivations of the teachers and what else was drawn."""
@@ -41,22 +46,27 @@ class Law(eqx.Module):
 
 
 class TeacherLaw(Law):
-    """Isotropic Gaussian inputs; y = f*(lambda*) + sqrt(Delta) z (docs/theory/committee.md, section 0)."""
+    """Isotropic Gaussian inputs; y = f*(lambda*) + sqrt(Delta) z (docs/theory/committee.md, section 0), or what `labels` say."""
 
     target: Target
     Delta: Float[Array, ""]
+    labels: LabelLaw
 
     def draw(
         self, key: Key[Array, ""], replicas: int, count: int, dimension: int
     ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
-        """Standard normal inputs and label noise."""
+        """Standard normal inputs, and what is random in labels."""
         input_key, noise_key = jax.random.split(key)
         X = normals(input_key, replicas * count * dimension).reshape(replicas, count, dimension)
-        return X, normals(noise_key, count * replicas).reshape(count, replicas)
+        return X, self.hidden(noise_key, count * replicas).reshape(count, replicas)
+
+    def hidden(self, key: Key[Array, ""], count: int) -> Float[Array, " count"]:
+        """What is random in labels."""
+        return self.labels.hidden(key, count)
 
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
-        """The target and its noise."""
-        return self.target(jnp.swapaxes(teachers, 1, 2)) + jnp.sqrt(self.Delta) * hidden
+        """What the law of labels makes of the target."""
+        return self.labels.label(self.target(jnp.swapaxes(teachers, 1, 2)), hidden, self.Delta)
 
 
 class StructuredLaw(TeacherLaw):
@@ -97,7 +107,7 @@ class RowsLaw(TeacherLaw):
         X = (self.pool.rows * jnp.sqrt(1.0 * dimension)).astype(jnp.float32)[chosen]
         if self.pool.labels is not None:
             return X, self.pool.labels[chosen].T
-        return X, normals(noise_key, count * replicas).reshape(count, replicas)
+        return X, self.hidden(noise_key, count * replicas).reshape(count, replicas)
 
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
         """Those of the rows, or of the target."""

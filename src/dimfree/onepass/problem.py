@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from dimfree.onepass.inputs.directions import Directions
 from dimfree.onepass.inputs.spectrum import Spectrum
 from dimfree.onepass.kind import DataSection, sections
+from dimfree.onepass.sections.loss import NEED_SIGNS, Hinge, loss_name
 from dimfree.onepass.sections.matrix import check_covariance
 from dimfree.onepass.sections.network import TwoLayer
 from dimfree.onepass.sections.start import GaussianStart, OverlapStart, SphereStart, Start
@@ -53,6 +54,7 @@ class OnePassProblem(Problem):
                 "lower data.units or raise dimension."
             )
         self.data.check(self)
+        self._check_loss()
         if self.training.momentum and not self.data.units:
             raise ValueError(
                 f"momentum is derived for labels of a teacher, and data.kind = {self.data.kind!r} has none; choose another kind "
@@ -72,6 +74,20 @@ class OnePassProblem(Problem):
             self._check_overlaps(self.start)
         self._check_that_something_learns()
         return self
+
+    def _check_loss(self) -> None:
+        loss, data = self.training.loss, self.data
+        if self.beyond_square and not data.any_loss:
+            known = " or ".join(f"{name!r}" for name, section in _SECTIONS.items() if section.any_loss)
+            raise ValueError(
+                f"data.kind = {data.kind!r} does not go with {self.beyond_square}, worked out for {known}; choose one of these "
+                "kinds, or the square loss of values without clipping."
+            )
+        unlabelled = not data.signs and not data.learns_labels  # `check` looks at labels of rows
+        if unlabelled and (isinstance(loss, Hinge) or loss in NEED_SIGNS):
+            raise ValueError(
+                f'loss {loss_name(loss)!r} needs labels of ±1; set data.labels = "sign" (labels are values of the teacher now).'
+            )
 
     def _check_that_something_learns(self) -> None:
         """Data and network say by themselves where labels are constant or outputs stay 0; here is what takes two sections."""
@@ -141,8 +157,13 @@ class OnePassProblem(Problem):
 
     @property
     def unusual(self) -> str | None:
-        """What the kind of data says, or momentum."""
-        return self.data.unusual or ("momentum" if self.training.momentum else None)
+        """What the kind of data says, momentum, or what is not the square loss of values."""
+        return self.data.unusual or ("momentum" if self.training.momentum else None) or self.beyond_square
+
+    @property
+    def beyond_square(self) -> str | None:
+        """A loss, clipping or labels for which equations of the square loss of values do not hold, in words."""
+        return self.training.beyond_square or self.data.beyond_square
 
     @property
     def time_step(self) -> float:

@@ -21,9 +21,11 @@ from dimfree.description import Model, Observed
 from dimfree.errors import ProblemError
 from dimfree.functions.activation import Activation
 from dimfree.functions.named import activation
+from dimfree.functions.sample_loss import SampleLoss
 from dimfree.functions.schedule import Schedule, schedule
 from dimfree.machine import refuse_above_memory
 from dimfree.onepass.law import Law
+from dimfree.onepass.loss import norm_limit, sample_loss
 from dimfree.onepass.sections.network import prefactor
 from dimfree.onepass.sections.start import OverlapStart
 from dimfree.onepass.weights import Network
@@ -53,7 +55,10 @@ class OnePassModel(Model):
     all_scheduled: bool = eqx.field(static=True)  # decay and noise follow the schedule too
     few_dimensions: int | None = eqx.field(static=True)  # d, when so small that it is a shape in overlap space
     stiffness: int = eqx.field(static=True)  # a power of ten that eta_a reaches, 0 where it matters to no solver
+    beyond_square: str | None = eqx.field(static=True)  # what equations of the square loss of values do not hold for
     activation: Activation
+    loss: SampleLoss  # its error clipped, if that is asked for
+    clip_norm: Float[Array, ""] | None  # above which the norm of a gradient of the first layer is shortened
     schedule: Schedule
     dimension: Float[Array, ""]  # d
     gamma: Float[Array, ""]
@@ -130,8 +135,13 @@ class OnePassModel(Model):
         return 1 / self.temperature
 
     def error(self, labels: Float[Array, "..."], outputs: Float[Array, "..."]) -> Float[Array, "..."]:
-        """e = -dl/df of a sample, what the gradients of all parameters are multiples of; here l = (y - f)²/2."""
-        return labels - outputs
+        """e = -dl/df of a sample, what the gradients of all parameters are multiples of; y - f for the square loss."""
+        return self.loss.error(outputs, labels)
+
+    @property
+    def plain(self) -> bool:
+        """Whether this is the square loss of values with Gaussian noise, without clipping, which closed forms are known for."""
+        return self.beyond_square is None
 
     def rates(
         self, step: Int[Array, "..."], active: Bool[Array, "..."]
@@ -170,6 +180,9 @@ def rule_of(problem: "OnePassProblem") -> dict[str, Any]:
         if problem.dimension < network.width + problem.data.units + blocked
         else None,
         "stiffness": _stiffness(eta_a) if "second-layer" in network.trained else 0,
+        "beyond_square": problem.beyond_square,
+        "loss": sample_loss(training, classes=problem.data.signs),
+        "clip_norm": norm_limit(training),
         "activation": _learning(problem, activation(network.activation)),
         "schedule": schedule(training.schedule),
         "dimension": jax.device_put(float(problem.dimension)),

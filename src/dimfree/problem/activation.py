@@ -86,9 +86,13 @@ def _read_among(names: tuple[str, ...], value: Any) -> Any:
 
 
 def _write(value: Any) -> Any:
-    """Callables are written as a path when they can be imported again, and with a fingerprint of their code otherwise."""
     if isinstance(value, Section):
         return {key: list(item) if isinstance(item, tuple) else item for key, item in value.model_dump().items()}
+    return written_function(value)
+
+
+def written_function(value: Any) -> Any:
+    """Callables as a path when they can be imported again, and with a fingerprint of their code otherwise; words stay."""
     if not callable(value):
         return value
     module, name = getattr(value, "__module__", "?"), getattr(value, "__qualname__", type(value).__name__)

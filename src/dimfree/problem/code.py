@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from dimfree.problem.problem import Problem
 
 
-def function_at(path: str, folders: Sequence[Path] = ()) -> Callable[..., Any]:
-    """The function that a path module:function leads to; modules in `folders` are found after all others."""
+def function_at(path: str, what: str = "activation", folders: Sequence[Path] = ()) -> Callable[..., Any]:
+    """The function that a path module:function leads to; modules in `folders` are found after all others.
+
+    `what` the function is for is said where it cannot be found.
+    """
     module, _, name = path.partition(":")
     try:
         with _searched_too(folders):
@@ -25,11 +28,11 @@ def function_at(path: str, folders: Sequence[Path] = ()) -> Callable[..., Any]:
             found = getattr(found, part)
     except (Exception, SystemExit) as failure:  # whatever somebody's module does while it is imported
         raise ProblemError(
-            f"the activation {path!r} cannot be imported ({type(failure).__name__}: {_first_line(failure)}); "
+            f"the {what} {path!r} cannot be imported ({type(failure).__name__}: {_first_line(failure)}); "
             "give an importable module and a function in it."
         ) from None
     if not callable(found):
-        raise ProblemError(f"the activation {path!r} is not a function but a {type(found).__name__}.")
+        raise ProblemError(f"the {what} {path!r} is not a function but a {type(found).__name__}.")
     function: Callable[..., Any] = found
     return function
 
@@ -47,7 +50,7 @@ def allowed_function(key: str, path: str, allowed: bool, folders: Sequence[Path]
             f"{key} = {path!r} names code, which a problem file may run only where you allow it; "
             "if you trust it, add allow_code=True."
         )
-    return function_at(path, folders)
+    return function_at(path, key.rpartition(".")[2], folders)
 
 
 def _paths(section: Section, prefix: str) -> Iterator[tuple[str, str]]:

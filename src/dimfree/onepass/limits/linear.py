@@ -11,6 +11,7 @@ from dimfree.functions.schedule import Constant
 from dimfree.functions.target import Committee
 from dimfree.onepass.directions import StructuredModel
 from dimfree.onepass.inputs.quadrature import MOST_LEVELS
+from dimfree.onepass.limits.scope import square_only
 from dimfree.onepass.linear_mean import (
     LinearRule,
     critical_rate,
@@ -37,6 +38,8 @@ class LinearNetwork(Description[StructuredModel, Start]):
 
     def refuses(self, problem: Problem, model: StructuredModel) -> str | None:
         """Anything that is not linear in the first layer."""
+        if model.beyond_square:
+            return square_only(model.beyond_square)
         if not is_linear(model):
             return "it is exact for linear networks; set both activations to 'linear', or use sgd or ode."
         if model.hidden_labels:

@@ -26,6 +26,7 @@ from dimfree.functions.schedule import Constant
 from dimfree.onepass.fields.field import Descent, advance, begin
 from dimfree.onepass.fields.form import Form, Kept
 from dimfree.onepass.fields.langevin import stirred
+from dimfree.onepass.limits.scope import square_only
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import DimensionFreeModel, OnePassModel
 from dimfree.onepass.sections import GaussianStart
@@ -166,6 +167,8 @@ def form_of(model: OnePassModel) -> Form[Any]:
 
 def _rule_refusal(model: OnePassModel) -> str | None:
     """Training rules under which the flow is another one."""
+    if model.beyond_square:
+        return square_only(model.beyond_square)
     if model.spherical:
         return "it is derived for weights whose norms are free; set training.spherical = false, or use ode."
     uneven = not (model.all_scheduled or isinstance(model.schedule, Constant))

@@ -87,8 +87,8 @@ def drawn_samples(
     input_key, noise_key = jax.random.split(key)
     parts = drawn_parts(model, Omega, m, input_key)
     fields, gram = (jnp.moveaxis(jnp.sum(x, axis=1), 0, -1) for x in parts)
-    noise = normals(noise_key, m * replicas).reshape(m, replicas).astype(float)
-    labels = model.law.label(fields[:, -model.units :], noise)
+    hidden = model.law.hidden(noise_key, m * replicas).reshape(m, replicas).astype(float)
+    labels = model.law.label(fields[:, -model.units :], hidden)
     return parts, fields, Samples(fields[:, : model.width], labels, gram)
 
 

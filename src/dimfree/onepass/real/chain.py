@@ -126,7 +126,7 @@ class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
 
 
 class _Draws(NamedTuple):
-    """All that is random in a block: coordinates in the span of the weights, inputs outside of it, label noise."""
+    """All that is random in a block: coordinates in the span of the weights, inputs outside of it, what else labels depend on."""
 
     inside: Float[Array, "..."]  # xi: (r, b, rank)
     below: Float[
@@ -146,7 +146,7 @@ def _draw(model: DirectionsModel, b: int, replicas: int, key: Key[Array, ""]) ->
         inside=normals(inside_key, count * b * rank),
         below=normals(below_key, count * _outside_entries(model, b)),
         diagonal=jnp.sqrt(chi_squares(diagonal_key, chosen)),
-        noise=normals(noise_key, count * b),
+        noise=model.law.hidden(noise_key, count * b),
     )
 
 

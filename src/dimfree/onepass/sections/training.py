@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
+from dimfree.onepass.sections.loss import Clipping, Loss, loss_name
 from dimfree.problem.schedule import Schedule
 from dimfree.problem.section import Section
 
@@ -23,6 +24,9 @@ class OnePass(Section):
 
     With `momentum` (heavy ball, or Nesterov's rule, in the form of PyTorch) learning_rate is that of a fresh gradient, and time
     counts the rate learning_rate / (1 - momentum) at which it moves weights in the end; decay goes through the velocity.
+
+    `loss` is a name, {kind = "hinge", margin = 0.0}, {kind = "huber", threshold = 0.5}, or a function (f, y) -> loss of your own;
+    `clip` bounds errors, {error = 1.0}, or gradients, {norm = 0.3}.
     """
 
     title: ClassVar[str] = "[training]"
@@ -38,6 +42,8 @@ class OnePass(Section):
     inverse_temperature: PositiveFloat | None = None
     momentum: Annotated[float, Field(exclude_if=_is_nothing)] = 0.0  # of problems without it nothing is said
     nesterov: Annotated[bool, Field(exclude_if=_is_nothing)] = False
+    loss: Loss = "square"
+    clip: Clipping = "none"
 
     @model_validator(mode="after")
     def _consistent(self) -> "OnePass":
@@ -52,6 +58,13 @@ class OnePass(Section):
             if self.momentum and given:
                 raise ValueError(f"momentum together with {name} is not derived; leave one of them out.")
         return self
+
+    @property
+    def beyond_square(self) -> str | None:
+        """A loss that is not the square loss, or clipping, in words; None if there is nothing of the kind."""
+        if self.loss != "square":
+            return f"the {loss_name(self.loss)} loss"
+        return None if self.clip == "none" else "clipping"
 
     @property
     def effective_rate(self) -> float:

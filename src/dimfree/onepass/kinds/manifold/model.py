@@ -55,7 +55,7 @@ class ManifoldLaw(TeacherLaw):
         """Inputs, and labels, because these depend on what inputs do not tell."""
         input_key, noise_key = jax.random.split(key)
         raw, teachers = self.seen(input_key, replicas, count)
-        noise = normals(noise_key, count * replicas).reshape(count, replicas)
+        noise = self.hidden(noise_key, count * replicas).reshape(count, replicas)
         return jax.lax.map(lambda one: one @ self.latent.basis, raw), super().label(teachers, noise)
 
     def seen(
@@ -82,7 +82,7 @@ class ManifoldModel(StructuredModel):
     @property
     def law(self) -> ManifoldLaw:
         """Features, and labels of what they are features of."""
-        return ManifoldLaw(self.target, self.Delta, self.features, self.latent)
+        return ManifoldLaw(self.target, self.Delta, self.labels, self.features, self.latent)
 
     @property
     def gaussian(self) -> StructuredModel:

@@ -1,6 +1,6 @@
 """Inputs that are features of a few hidden variables, which the teacher sees itself."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -22,6 +22,7 @@ class HiddenManifold(TeacherNetwork):
     at random, and the teacher's are drawn from run.seed: all starts share them.
     """
 
+    any_loss: ClassVar[bool] = False
     kind: Literal["hidden-manifold"] = "hidden-manifold"
     latent: Annotated[int, Field(ge=1, le=10_000)] = 150
     features: Literal["sign", "erf", "tanh", "linear"] = "sign"

@@ -13,6 +13,7 @@ from dimfree.functions.named import activation
 from dimfree.functions.target import Committee, HermiteLink, Target
 from dimfree.onepass.directions import StructuredModel, TeacherModel, few_directions
 from dimfree.onepass.kinds.teacher.section import MultiIndex, TeacherNetwork
+from dimfree.onepass.label_laws import label_law
 from dimfree.onepass.law import Pool
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import rule_of
@@ -28,7 +29,7 @@ def directions_model(problem: OnePassProblem) -> TeacherModel | StructuredModel:
     data = problem.data
     assert isinstance(data, TeacherNetwork | MultiIndex)
     target = _target(data, problem.teacher_overlap)
-    return TeacherModel(**rule_of(problem), target=target, Delta=jax.device_put(data.noise))
+    return TeacherModel(**rule_of(problem), target=target, Delta=jax.device_put(data.noise), labels=label_law(data))
 
 
 def structured_model(problem: OnePassProblem) -> StructuredModel:
@@ -44,6 +45,7 @@ def structured_model(problem: OnePassProblem) -> StructuredModel:
         **rule_of(problem),
         target=_target(data, P),
         Delta=jax.device_put(noise),
+        labels=label_law(data),
         few=few_directions(found.multiplicities, vectors, training.batch),
         on_rows=False,
         s=jax.device_put(found.values),

@@ -9,6 +9,7 @@ from dimfree.onepass.inputs.covariance import AnyCovariance, Features, Isotropic
 from dimfree.onepass.inputs.directions import Directions, GivenDirections
 from dimfree.onepass.inputs.spectrum import Spectrum, dimension_of, spectrum
 from dimfree.onepass.kind import DataSection
+from dimfree.onepass.labelled import Labelled, default_noise
 from dimfree.onepass.sections.matrix import Matrix, check_covariance
 from dimfree.onepass.sections.network import Scaling
 from dimfree.onepass.sections.start import OverlapStart, WeightsStart
@@ -26,7 +27,7 @@ def _is_isotropic(covariance: object) -> bool:
 GivenCovariance = Annotated[AnyCovariance, Field(exclude_if=_is_isotropic)]
 
 
-class TeacherNetwork(DataSection):
+class TeacherNetwork(Labelled):
     """Labels from a network of `units` hidden units, plus label noise, whatever the inputs are."""
 
     units: PositiveInt = 2
@@ -34,7 +35,7 @@ class TeacherNetwork(DataSection):
     second_layer: float | tuple[float, ...] = 1.0
     overlap: Literal["orthonormal"] | Matrix = "orthonormal"
     scaling: Scaling = "mean"
-    noise: NonNegativeFloat = 1e-3
+    noise: NonNegativeFloat = Field(default_factory=default_noise)
 
     @model_validator(mode="after")
     def _consistent(self) -> "TeacherNetwork":
@@ -67,16 +68,16 @@ class GaussianInputs(DataSection):
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
         """A file of rows is enough to mean their covariance."""
-        return spelled_covariance(values)
+        return spelled_covariance(super().spelled(values))
 
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
         """A covariance from a file says what the dimension is."""
-        data = values.get("data")
+        others, data = super().left_out(values), values.get("data")
         if not isinstance(data, dict) or not data.get("covariance") or "dimension" in values:
-            return {}
+            return others
         told = dimension_of(Teacher(covariance=cls.spelled(data)["covariance"]).covariance)
-        return {"dimension": told} if told else {}
+        return {**others, "dimension": told} if told else others
 
     def check(self, problem: "OnePassProblem") -> None:
         """What a covariance, labels of the user's own and given directions do not go with."""
@@ -145,7 +146,7 @@ class Teacher(GaussianInputs, TeacherNetwork):
     kind: Literal["teacher"] = "teacher"
 
 
-class MultiIndex(GaussianInputs):
+class MultiIndex(GaussianInputs, Labelled):
     """Gaussian inputs and a polynomial of a few orthonormal directions z_r = w*_r.x, in Hermite products.
 
     The label is sum_n coefficients[n] prod_r He_{terms[n][r]}(z_r) + noise. For example terms = [[1, 0], [1, 1]] with
@@ -156,7 +157,7 @@ class MultiIndex(GaussianInputs):
     link: Literal["terms", "staircase-2", "staircase-3", "staircase-4", "parity-2", "parity-3"] = "staircase-2"
     terms: tuple[tuple[Annotated[int, Field(ge=0, le=20)], ...], ...] = ()
     coefficients: tuple[float, ...] = ()
-    noise: NonNegativeFloat = 1e-3
+    noise: NonNegativeFloat = Field(default_factory=default_noise)
 
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,31 @@
+"""The mean loss of one network at fixed points: whatever the loss, the labels and the offsets are.
+
+docs/theory/losses.md, section 2, rung 5: scrambled Sobol points for preactivations, and beside them what is random in labels.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from dimfree.functions.label_law import Classes
+from dimfree.gaussian.learner import LossLearner
+from dimfree.gaussian.points import normal_points
+from dimfree.states.overlaps import Overlaps, factor
+
+_POINTS = 2**12
+
+
+def sampled_loss(
+    model: LossLearner, state: Overlaps, bias: Float[Array, " p"] | None = None, points: int = _POINTS
+) -> Float[Array, ""]:
+    """E l(f, y) over labels as they are drawn; of two classes both are summed over."""
+    p, n = model.width, model.width + model.units
+    u = jnp.asarray(normal_points(n, points)) @ factor(state.covariance(model.target.P), n).T
+    fields = u[:, :p] if bias is None else u[:, :p] + bias
+    f, f_star = jnp.mean(state.a * model.activation(fields), axis=1), model.target(u[:, p:])
+    if isinstance(model.labels, Classes):
+        plus = model.labels.P_plus(f_star, model.Delta)
+        one = jnp.ones_like(f)
+        return jnp.mean(plus * model.loss(f, one) + (1 - plus) * model.loss(f, -one))
+    hidden = model.labels.hidden(jax.random.key(0), points)
+    return jnp.mean(model.loss(f, model.labels.label(f_star, hidden, model.Delta)))

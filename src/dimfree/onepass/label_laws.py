@@ -1,0 +1,19 @@
+"""The law of labels that a problem asks for."""
+
+import jax
+
+from dimfree.functions.label_law import GaussianValues, LabelLaw, LogisticClasses, Signs, StudentValues
+from dimfree.onepass.labelled import Labelled, Student
+
+
+def label_law(data: Labelled) -> LabelLaw:
+    """Values with noise, or classes (docs/theory/losses.md, section 0)."""
+    match data.labels:
+        case "sign":
+            return Signs(jax.device_put(data.flip), blurred=data.noise > 0)
+        case "logistic":
+            return LogisticClasses(jax.device_put(data.slope))
+        case _ if isinstance(data.noise_law, Student):
+            return StudentValues(jax.device_put(data.noise_law.student))
+        case _:
+            return GaussianValues()

@@ -1,0 +1,81 @@
+"""How labels follow from the output of a teacher: values with noise, or classes +1 and -1 (docs/theory/losses.md, section 0)."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, PositiveFloat, model_validator
+
+from dimfree.onepass.kind import DataSection
+from dimfree.problem.section import Section
+
+VALUE = "value"
+_NOISE = 1e-3  # of values; classes have none unless it is asked for
+
+
+class Student(Section):
+    """Noise with the tails of Student's law of so many degrees of freedom; data.noise is its squared scale."""
+
+    title: ClassVar[str] = "[data.noise_law]"
+    student: PositiveFloat
+
+
+def default_noise(values: dict[str, Any]) -> float:
+    """The variance of label noise where none is given."""
+    return _NOISE if values.get("labels", VALUE) == VALUE else 0.0
+
+
+class Labelled(DataSection):
+    """Labels of a teacher with output f*: f* and noise, or signs.
+
+    labels = "value": f* plus noise of variance `noise`; with noise_law = {student = 3.0} it has heavy tails, and `noise` is its
+    squared scale. labels = "sign": the sign of f* plus Gaussian noise, the wrong one with probability `flip`. labels =
+    "logistic": +1 with probability 1/(1 + exp(-slope f*)), else -1.
+    """
+
+    any_loss: ClassVar[bool] = True
+    labels: Annotated[Literal["value", "sign", "logistic"], Field(exclude_if=lambda given: given == VALUE)] = "value"
+    flip: Annotated[float, Field(exclude_if=lambda given: given == 0)] = 0.0
+    slope: Annotated[PositiveFloat, Field(exclude_if=lambda given: given == 1)] = 1.0
+    noise_law: Annotated[Literal["gaussian"] | Student, Field(exclude_if=lambda given: given == "gaussian")] = (
+        "gaussian"
+    )
+
+    @classmethod
+    def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Noise before a sign would be a probit label, which nobody has asked for."""
+        told, data = super().left_out(values), values.get("data")
+        if isinstance(data, dict) and data.get("labels", VALUE) != VALUE:
+            return {**told, "data": {**told.get("data", {}), "noise": 0.0}}
+        return told
+
+    @model_validator(mode="after")
+    def _labelled(self) -> "Labelled":
+        if not 0 <= self.flip < 0.5:
+            raise ValueError(f"flip must be at least 0 and below 0.5; got {self.flip:g} (swap the classes instead).")
+        if self.flip and self.labels != "sign":
+            raise ValueError(
+                f'flip = {self.flip:g} is for labels = "sign", and labels are {self.labels!r}; leave it out.'
+            )
+        if self.slope != 1 and self.labels != "logistic":
+            raise ValueError(
+                f'slope = {self.slope:g} is for labels = "logistic", and labels are {self.labels!r}; leave it out.'
+            )
+        if self.noise and self.labels == "logistic":
+            raise ValueError(
+                f'noise = {self.noise:g} does not go with labels = "logistic", which are random by themselves; leave noise '
+                "out, or lower slope."
+            )
+        if self.noise_law != "gaussian" and self.labels != VALUE:
+            raise ValueError(f'noise_law is for labels = "value", and labels are {self.labels!r}; leave it out.')
+        return self
+
+    @property
+    def signs(self) -> bool:
+        """Whether labels are the classes +1 and -1."""
+        return self.labels != VALUE
+
+    @property
+    def beyond_square(self) -> str | None:
+        """Classes, or noise with heavy tails."""
+        if self.signs:
+            return "labels of ±1"
+        return None if self.noise_law == "gaussian" else "Student noise"

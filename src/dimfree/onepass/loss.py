@@ -1,0 +1,125 @@
+"""The loss that a problem asks for, with clipping, and what a loss of the user's must be."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dimfree.errors import ProblemError
+from dimfree.functions.sample_loss import (
+    AbsoluteLoss,
+    ClippedLoss,
+    CorrelationLoss,
+    ExponentialLoss,
+    FunctionLoss,
+    HingeLoss,
+    HuberLoss,
+    LogisticLoss,
+    SampleLoss,
+    SquaredHingeLoss,
+    SquareLoss,
+)
+from dimfree.functions.understand import jumps
+from dimfree.onepass.sections.loss import Clip, Hinge, Huber, UserLoss, loss_name
+from dimfree.onepass.sections.training import OnePass
+from dimfree.problem.code import function_at
+
+_CLASSES, _VALUES = (1.0, -1.0), (1.3, -0.4)  # labels at which a loss of the user's is looked at
+_NEAR = 1e-6  # how close a place must be to a declared one
+
+_SIMPLE: dict[str, Callable[[], SampleLoss]] = {
+    "square": SquareLoss,
+    "logistic": LogisticLoss,
+    "exponential": ExponentialLoss,
+    "absolute": AbsoluteLoss,
+    "correlation": CorrelationLoss,
+}
+
+
+def sample_loss(training: OnePass, *, classes: bool) -> SampleLoss:
+    """The loss of a training rule, its error clipped if that is asked for; `classes`, labels are +1 and -1."""
+    loss = _written_loss(training.loss, classes)
+    if isinstance(training.clip, Clip) and training.clip.error is not None:
+        return ClippedLoss(loss, jax.device_put(training.clip.error))
+    return loss
+
+
+def norm_limit(training: OnePass) -> Float[Array, ""] | None:
+    """The norm above which gradients are shortened."""
+    clip = training.clip
+    return jax.device_put(clip.norm) if isinstance(clip, Clip) and clip.norm is not None else None
+
+
+def _written_loss(written: Any, classes: bool) -> SampleLoss:
+    match written:
+        case str() if written in _SIMPLE:
+            return _SIMPLE[written]()
+        case "hinge" | "squared-hinge":
+            return _written_loss(Hinge(kind=written), classes)
+        case "huber":
+            return _written_loss(Huber(kind=written), classes)
+        case Hinge():
+            kind = HingeLoss if written.kind == "hinge" else SquaredHingeLoss
+            return kind(jax.device_put(written.margin))
+        case Huber():
+            return HuberLoss(jax.device_put(written.threshold))
+        case UserLoss():
+            return user_loss(written, classes)
+        case _:
+            return user_loss(UserLoss(function=written), classes)
+
+
+def user_loss(written: UserLoss, classes: bool) -> FunctionLoss:
+    """A function (f, y) -> loss, once it is known to be finite and to jump nowhere but where that was declared."""
+    name, given = loss_name(written), written.function
+    function = function_at(given, "loss") if isinstance(given, str) else given
+    loss = FunctionLoss(name, function, written.along, written.jumps)
+    for label in _CLASSES if classes else _VALUES:
+        _check(loss, label)
+    return loss
+
+
+def _check(loss: FunctionLoss, label: float) -> None:
+    """Complain unless the loss is finite and continuous, and its error smooth but for the places that were declared."""
+
+    def of_output(function: Callable[[Array, Array], Array]) -> Callable[[Any], Any]:
+        compiled = jax.jit(lambda f: function(f, jnp.full_like(f, label)))
+        return lambda f: np.asarray(compiled(jnp.asarray(f, dtype=float)), dtype=float)
+
+    def bend(f: Array, y: Array) -> Array:
+        return jax.jvp(lambda at: loss.error(at, y), (f,), (jnp.ones_like(f),))[1]
+
+    value, error = of_output(loss), of_output(loss.error)
+    f = np.linspace(-20, 20, 401)
+    try:
+        values, errors = value(f), error(f)
+    except Exception as failure:
+        raise ProblemError(
+            f"the loss {loss.name} does not run on jax arrays ({type(failure).__name__}: "
+            f"{(str(failure).splitlines() or ['without a message'])[0][:200]}); write it with jax.numpy functions of (f, y)."
+        ) from None
+    if values.shape != f.shape:
+        raise ProblemError(f"the loss {loss.name} is not elementwise; it must map each pair (f, y) on its own.")
+    finite = np.isfinite(values) & np.isfinite(errors)
+    if not finite.all():
+        raise ProblemError(
+            f"the loss {loss.name} or its derivative is not finite at f = {f[~finite][0]:g}, y = {label:g}; it must be "
+            "finite for all f."
+        )
+    if torn := jumps(value):
+        raise ProblemError(
+            f"the loss {loss.name} itself jumps at f = {torn[0]:.4g} for y = {label:g}, which no gradient "
+            "sees; make it continuous."
+        )
+    for seen, does in ((error, "jumps"), (of_output(bend), "bends")):
+        for at in jumps(seen):
+            place = label * at if loss.along == "margin" else label - at
+            if not any(abs(place - declared) < _NEAR for declared in loss.declared):
+                raise ProblemError(
+                    f"the error -dl/df of the loss {loss.name} {does} at f = {at:.4g} for y = {label:g}; declare it: loss = "
+                    f'{{function = "{loss.name}", along = "{loss.along}", jumps = [{place:.4g}]}}, or along = the other of '
+                    '"margin" (y f) and "residual" (y - f).'
+                )
