@@ -43,7 +43,7 @@ def advance(one: Any, model: Any, state: Any, time_: jax.Array) -> Any:
 
 def per_step(one: df.Evolution[Any, df.Start, Any], p: df.Problem, steps: int, replicas: int, least: float) -> float:
     """CPU seconds per step of one replica."""
-    runner, model = one.runner(df.model(p))
+    runner, model = one.twin(df.model(p))
     state = runner.begin(model, start_of(p, vectors="vectors" in one.needs), replicas, jax.random.key(2))
     target = jnp.asarray(steps * p.time_step)
     return cpu_seconds(advance, runner, model, state, target, least=least) / (steps * replicas)

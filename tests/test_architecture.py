@@ -146,7 +146,7 @@ def test_nobody_knows_his_neighbours_name():
     assert not wrong
 
 
-@pytest.mark.parametrize("name", ["description.py", "setting.py"])
+@pytest.mark.parametrize("name", ["description/contract.py", "description/running.py", "setting.py"])
 def test_the_seam_is_typed_throughout(name):
     tree = ast.parse((SOURCE / name).read_text(encoding="utf-8"))
     assert "Any" not in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}

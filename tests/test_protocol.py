@@ -13,7 +13,8 @@ import xarray as xr
 
 import dimfree as df
 from dimfree.comparison.run import own_key, starts_of
-from dimfree.description import Evolution, Stationary, _advance, _begin
+from dimfree.description import Evolution, Stationary
+from dimfree.description.running import advance, begin
 from dimfree.registry import candidates, setting_of
 from dimfree.results.record import cost_of, record
 from dimfree.setting import model_of, why_not
@@ -181,13 +182,14 @@ def test_it_refuses_or_runs_as_declared(case, name):
     declared = {**setting_of(run.problem).variables, **run.one.variables}
     assert all(data[observable].dims == declared[observable].dims for observable in data.data_vars)
     assert data.sizes["time"] == len(run.problem.times)
-    if run.one.stochastic:
-        assert data.sizes["replica"] == run.problem.run.replicas
+    assert data.sizes["replica"] == run.one.replicas(model_of(run.problem), run.problem.run.replicas)
     assert np.isfinite(data["risk"]).all()
     assert (data["risk"] >= 0).all()
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    np.testing.assert_array_equal(record(*run)["risk"], data["risk"], err_msg="the same key, the same numbers")
+    key = run.key if run.one.stochastic else jax.random.key(99)  # what is not stochastic does not depend on it
+    again = record(*run._replace(key=key))
+    np.testing.assert_array_equal(again["risk"], data["risk"], err_msg="the same key, the same numbers")
     assert cost_of(run.one, run.problem).seconds > 0
 
 
@@ -210,9 +212,9 @@ def test_in_two_pieces_is_in_one(case, name):
     run, data, _ = recorded(case, name)
     if not isinstance(run.one, Evolution):
         pytest.skip("it is not advanced")
-    (one, model), times, replicas = run.one.runner(model_of(run.problem)), run.problem.times, run.problem.run.replicas
+    (one, model), times, replicas = run.one.twin(model_of(run.problem)), run.problem.times, run.problem.run.replicas
     size = min(run.one.chunk, len(times))
-    state = _begin(one, model, run.start, replicas if run.one.stochastic else 1, run.key)
+    state = begin(one, model, run.start, replicas if run.one.stochastic else 1, run.key)
     half = len(times) // 2
     # where calls answer many times, other calls; where they answer one, the last time of each half without those before
     asked = (times[:half], times[half:]) if size > 1 else (times[half - 1 : half], times[-1:])
@@ -220,7 +222,7 @@ def test_in_two_pieces_is_in_one(case, name):
     for part in asked:
         # of the shape that is compiled already, unless draws hang on the number of asked times
         padded = part if getattr(model, "noisy", False) else np.pad(part, (0, size - len(part)), mode="edge")
-        state, observed = _advance(one, model, state, jnp.asarray(padded))
+        state, observed = advance(one, model, state, jnp.asarray(padded))
         seen.append({name: np.asarray(values)[: len(part)] for name, values in observed.items()})
     at = np.concatenate([np.searchsorted(times, part) for part in asked])
     if size == 1 and name == "diffusion":
@@ -321,3 +323,30 @@ def test_vmap_is_one_by_one_and_grad_a_difference_quotient(case, name):
     slope = float(eqx.filter_jit(jax.grad(risk))(jnp.asarray(1.0)))
     assert slope != 0
     assert slope == pytest.approx(float(above - below) / (2 * h), rel=1e-4)
+
+
+def test_a_class_below_one_with_a_twin_says_whose_program_runs_it():
+    """A changed equation would silently run the program of its parent otherwise."""
+    with pytest.raises(TypeError, match="Slower inherits a twin"):
+        type("Slower", (df.GradientFlow,), {})
+
+    class Slower(df.GradientFlow):
+        def twin(self, model):
+            return self, model
+
+    problem = df.Problem(dimension=60)
+    assert isinstance(Slower().twin(model_of(problem))[0], Slower)
+    assert not isinstance(df.GradientFlow().twin(model_of(problem))[0], df.GradientFlow)
+
+
+def test_theories_whose_paths_are_drawn_are_stochastic_and_choose_how_many_replicas_they_have():
+    base = df.Problem(data=df.TwoClusters(), training=df.MultiPass(weight_decay=1.0), dimension=60)
+    drawn, exact = (base.replace(**{"training.loss": loss}) for loss in ("logistic", "square"))
+    assert df.DMFT.stochastic
+    assert [df.DMFT(ensembles=3).replicas(model_of(one), 50) for one in (drawn, exact)] == [3, 1]
+    several = drawn.replace(**{"run.starts": 2, "run.replicas": 8})
+    assert cost_of(df.DMFT(), several).seconds == 2 * cost_of(df.DMFT(), drawn).seconds  # every start has all ensembles
+    assert (
+        cost_of(df.MultiPassSGD(), several).seconds
+        == cost_of(df.MultiPassSGD(), drawn.replace(**{"run.replicas": 8})).seconds
+    )

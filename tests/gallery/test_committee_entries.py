@@ -38,6 +38,9 @@ class FrozenNorms(Dimensionless):
 
     name: ClassVar[str] = "frozen-norms"
 
+    def twin(self, model):
+        return self, model
+
     def terms(self, model, state):
         right = super().terms(model, state)
         return right._replace(Psiq=jnp.zeros_like(right.Psiq))
@@ -48,6 +51,9 @@ class StandingStill(FrozenNorms):
 
     name: ClassVar[str] = "standing-still"
 
+    def twin(self, model):
+        return self, model
+
     def terms(self, model, state):
         right = super().terms(model, state)
         return right._replace(PsiM=jnp.zeros_like(right.PsiM))
@@ -57,6 +63,9 @@ class TooFast(HighDimensional):
     """Wrong on purpose: time runs five per cent too fast."""
 
     name: ClassVar[str] = "too-fast"
+
+    def twin(self, model):
+        return self, model
 
     def velocity(self, model, t, state):
         return jax.tree.map(lambda rate: 1.05 * rate, super().velocity(model, t, state))

@@ -29,6 +29,9 @@ class Half(GradientFlow):
 
     name: ClassVar[str] = "half"
 
+    def twin(self, model):
+        return self, model
+
     def velocity(self, model, t, state):
         return jax.tree.map(lambda x: x / 2, super().velocity(model, t, state))
 

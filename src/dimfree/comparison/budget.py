@@ -36,7 +36,7 @@ def plan(
     left_out: list[LeftOut] = []
     spent = 0.0
     wanted = list(candidates)
-    for description in sorted(wanted, key=lambda d: d.stochastic):
+    for description in sorted(wanted, key=lambda d: d.scatters):
         refusal = why_not(description, problem)
         if refusal:
             left_out.append(LeftOut(description.title, refusal))

@@ -6,7 +6,7 @@ equations hold within two per cent once the rest is added to the variance of the
 """
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from dimfree.description import Ask, Piece
+from dimfree.description import Ask, Dynamics, Piece
 from dimfree.gallery.entry import Claim, Entry, Watcher
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.kinds.manifold.numbers import manifold_of
@@ -38,6 +38,10 @@ class Blind(HighDimensional):
     """The same equations for a teacher who sees nothing but what inputs explain: without P_res."""
 
     name: ClassVar[str] = "blind"
+
+    def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
+        """Those of the parent, to which another model is given."""
+        return super().twin(model)
 
     def account(self, model: DirectionsModel, start: Start, ask: Ask) -> Iterator[Piece]:
         """With the variance of the teacher that inputs explain as all there is."""

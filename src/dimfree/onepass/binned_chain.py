@@ -100,7 +100,7 @@ def _binning_error(
     """The relative difference of risks, by the ODE; nan where that is not derived, or diverges."""
     if not_derived(problem[0]):
         return np.full(len(times), np.nan)
-    one, other = (_risks(*_ODE.runner(model), start, jax.device_put(times)) for model, start in (problem, bins))
+    one, other = (_risks(*_ODE.twin(model), start, jax.device_put(times)) for model, start in (problem, bins))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.abs(np.asarray(other) / np.asarray(one) - 1)
 

@@ -113,8 +113,10 @@ def record_starts(
 
 def cost_of(one: AnyDescription, problem: Problem) -> Cost:
     """What a description that does not refuse would take."""
-    cost = speaking(one).cost(problem, model_of(problem))
-    times = 1 if one.stochastic else problem.run.starts
+    model, run = model_of(problem), problem.run
+    cost = speaking(one).cost(problem, model)
+    share, whole = (speaking(one).replicas(model, asked) for asked in (run.replicas // run.starts, run.replicas))
+    times = 1 if share < whole else run.starts  # starts share the replicas, or each has all of them
     return cost._replace(seconds=times * cost.seconds, memory=times * cost.memory + BASELINE)
 
 

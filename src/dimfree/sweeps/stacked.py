@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from dimfree.comparison.run import own_key, starts_of
-from dimfree.description import AnyDescription, Dynamics, Evolution, Model, Piece, Values, advanced, begun
+from dimfree.description import AnyDescription, Dynamics, Evolution, Model, Piece, Values
+from dimfree.description.running import advanced, begun
 from dimfree.errors import DimfreeError, DivergenceError
 from dimfree.problem import Problem
 from dimfree.programs.compiled import quick_program
@@ -54,7 +55,7 @@ def stacked(one: AnyDescription, problems: Sequence[Problem]) -> list[Seen | Dim
     starts = [*first, *(starts_of(problem, (one,))[0] for problem in problems[1:])]
     if len({_form(start) for start in starts}) > 1:
         return None
-    runners = [one.runner(model_of(problem)) for problem in problems]
+    runners = [one.twin(model_of(problem)) for problem in problems]
     given = [(model, start) for (_, model), start in zip(runners, starts, strict=True)]
     keys = [own_key(problem, one.title) for problem in problems]
     pieces = list(_pieces(one, runners[0][0], problems, given, keys))

@@ -36,6 +36,7 @@ class DMFT(Memory[DataSetModel, None]):
     )
     cites: ClassVar[tuple[str, ...]] = ("mignacco2020", "gerbelot2024")
     models: ClassVar[type[DataSetModel]] = DataSetModel
+    stochastic: ClassVar[bool] = True  # paths are drawn, unless every average closes
     paths: int = 4000
     ensembles: int = 4
     responses: bool | None = None  # R and K; None: for smooth losses, up to 200 steps
@@ -67,7 +68,7 @@ class DMFT(Memory[DataSetModel, None]):
         return f"at dimension {problem.dimension:,}"
 
     def replicas(self, model: DataSetModel, asked: int) -> int:
-        """Ensembles of paths stand for replicas: their spread is the error bar of the theory."""
+        """Ensembles of paths stand for replicas: their spread is the error bar of the theory. An exact solution is one."""
         return 1 if is_exact(model.limit) else self.ensembles
 
     def replica(

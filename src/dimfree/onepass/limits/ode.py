@@ -180,6 +180,10 @@ class _WithNextOrder(HighDimensional):
     rtol: float = 1e-6
     atol: float = 1e-8
 
+    def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
+        """Its own program: that of the equations below does not have the order 1/d."""
+        return self, model
+
     def growth(self, model: DirectionsModel, state: Overlaps, terms: GradientTerms) -> Float[Array, "p p"]:
         """With the order 1/d."""
         return mean_growth(model, state, terms.J)

@@ -1,9 +1,12 @@
 """Real SGD with momentum: on vectors, and exact in law on overlaps (docs/theory/structured.md, section 4.2)."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
+from dimfree.description import Dynamics
 from dimfree.onepass.directions import StructuredModel, with_velocities
 from dimfree.onepass.real.block import Samples
 from dimfree.onepass.real.block_chain import BlockChain, BlockNetwork, Parts, drawn_samples
@@ -24,6 +27,10 @@ class MovingNetwork(Network):
 
 class MomentumSGD(VectorSGD):
     """The program of `sgd` with momentum."""
+
+    def twin(self, model: OnePassModel) -> tuple[Dynamics[Any, Start, Any], OnePassModel]:
+        """Itself."""
+        return self, model
 
     def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[Network]:
         """At rest."""

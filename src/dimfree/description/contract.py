@@ -1,0 +1,231 @@
+"""What a description is asked, what it is given and what it returns.
+
+The type of the model says which problems a description speaks of. All that the recording loop calls is `account`.
+"""
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Generic, Literal, NamedTuple, Never, TypeVar
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from dimfree.problem import Problem
+from dimfree.setting import Variable
+
+
+class Model(eqx.Module):
+    """A problem in the letters of its theory sheet: static structure (one trace each) and numbers (a pytree)."""
+
+    about: eqx.AbstractClassVar[str]  # the end of "it speaks of training on ..."
+
+
+M = TypeVar("M", bound=Model, contravariant=True)
+S = TypeVar("S", contravariant=True)  # the start
+X = TypeVar("X")  # the state of an evolution
+Observed = dict[str, Float[Array, "t r ..."]]
+Times = np.ndarray[tuple[int], np.dtype[np.float64]]
+Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
+class Cost(NamedTuple):
+    """What a run will take, known before it starts."""
+
+    seconds: float  # CPU seconds on a machine like the ones in benchmarks/, compilation included
+    steps: float  # sequential steps: of SGD, or a guess for a solver
+    memory: float  # bytes, beside those of the process itself
+
+
+class Reached(NamedTuple):
+    """How far an account has come: how many times or replicas are done, and the arrays of an evolution's state there."""
+
+    upto: int
+    state: tuple[Array, ...] = ()
+
+
+class Ask(NamedTuple):
+    """What is wanted of a description."""
+
+    times: Times  # rising from 0: the saved times of the problem
+    replicas: int  # how many the run asks for
+    key: Key[Array, ""]  # the source of all randomness
+    reached: Reached = Reached(0)  # what a checkpoint has already: the account goes on from there
+
+
+class Piece(NamedTuple):
+    """A part of an account. The recording loop joins pieces, reports progress, writes checkpoints and stops between them."""
+
+    observables: Mapping[str, Values]  # with leading axes (time, replica)
+    along: Literal["time", "replica"]  # the axis along which pieces are joined
+    done: float  # share of the work, 0 to 1
+    reached: Reached | None = None  # from where the account can be continued, if it can
+
+
+class Description(eqx.Module, Generic[M, S]):
+    """One account of a training run: a limit, or the real thing."""
+
+    name: eqx.AbstractClassVar[str]  # the word at the command line
+    summary: eqx.AbstractClassVar[str]  # one line for `dimfree list`
+    cites: eqx.AbstractClassVar[tuple[str, ...]]  # keys into references.bib
+    models: eqx.AbstractClassVar[type[Model]]  # what it speaks of
+    real: ClassVar[bool] = False  # an experiment: theories are measured against it
+    stochastic: ClassVar[bool] = False  # its numbers are drawn: another key gives others
+    scatters: ClassVar[bool] = False  # replicas scatter as runs of SGD do; if not, they are estimates of one number
+    needs: ClassVar[frozenset[str]] = frozenset()  # of the start, in the words of its setting
+    variables: ClassVar[Mapping[str, Variable]] = {}  # observables of its own, beside those of its setting
+    label: str = eqx.field(default="", kw_only=True, static=True)  # tells two of one theory apart
+
+    @property
+    def title(self) -> str:
+        """How results, tables and legends call it."""
+        return self.label or self.name
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """Its own fields, which belong to what identifies a result."""
+        return {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name != "label"}
+
+    def refuses(self, problem: Problem, model: M) -> str | None:
+        """Say why the description does not hold for a problem.
+
+        **Arguments:**
+
+        - `problem`: The problem as the user wrote it.
+        - `model`: The same problem in letters, an instance of `models`.
+
+        **Returns:**
+
+        One sentence that says what was given and what to change, or `None` when the description holds.
+        """
+        return None
+
+    @abstractmethod
+    def cost(self, problem: Problem, model: M) -> Cost:
+        """Predict what a run takes, before anything runs or compiles.
+
+        **Arguments:**
+
+        - `problem`: The problem, whose `run` says how long and with how many replicas.
+        - `model`: The same problem in letters.
+
+        **Returns:**
+
+        The cost of all replicas up to `run.until`. A comparison leaves out what does not fit into its budget or into memory.
+        """
+
+    def replicas(self, model: M, asked: int) -> int:
+        """Say how many replicas the account will have.
+
+        **Arguments:**
+
+        - `model`: The problem in letters.
+        - `asked`: How many replicas the run asks for.
+
+        **Returns:**
+
+        As many as asked if numbers are drawn, otherwise one. A theory that estimates its numbers may have its own number.
+        """
+        return asked if self.stochastic else 1
+
+    def accuracy(self, problem: Problem, model: M) -> float:
+        """Say how far real SGD may be from a right account.
+
+        **Arguments:** as `cost`.
+
+        **Returns:**
+
+        The relative deviation from real SGD that the description leaves open itself; 0 for what is exact.
+        """
+        return 0.0
+
+    def leaves_open(self, problem: Problem, model: M) -> str:
+        """Say what the accuracy depends on most.
+
+        **Arguments:** as `cost`.
+
+        **Returns:**
+
+        Words that follow on the accuracy, such as "at width 4"; empty for what is exact.
+        """
+        return ""
+
+    @abstractmethod
+    def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
+        """Give the account, piece by piece.
+
+        **Arguments:**
+
+        - `model`: The problem in letters; `refuses` has returned `None` for it.
+        - `start`: What the setting's start function returned, with all that `needs` asks for. Other descriptions get the same.
+        - `ask`: The times, the number of replicas and the key; and how far an earlier account came, if one is continued.
+
+        **Returns:**
+
+        An iterator of pieces, all joined along the same axis. Together they have every time of `ask.times` and
+        `replicas(model, ask.replicas)` replicas; of a continued account, those after `ask.reached.upto`. Equal keys give equal
+        numbers. The `done` of the last piece is 1.
+        """
+
+    def warns(self, problem: Problem, model: M, seen: Mapping[str, Values]) -> tuple[str, ...]:
+        """Say what to distrust in an account that was given.
+
+        **Arguments:**
+
+        - `problem`: The problem as the user wrote it.
+        - `model`: The same problem in letters.
+        - `seen`: All observables of the account, with leading axes (time, replica).
+
+        **Returns:**
+
+        One sentence for each warning; none when nothing is to be distrusted.
+        """
+        return ()
+
+
+AnyDescription = Description[Never, Never]  # of whatever model and start
+
+
+class Dynamics(eqx.Module, Generic[M, S, X]):
+    """A state that is advanced, without memory; pure, so that jit and vmap pass through, and grad for theories."""
+
+    real: ClassVar[bool] = False
+
+    @abstractmethod
+    def begin(self, model: M, start: S, replicas: int, key: Key[Array, ""]) -> X:
+        """Make the state at time 0.
+
+        **Arguments:**
+
+        - `model`: The problem in letters.
+        - `start`: What the setting's start function returned.
+        - `replicas`: How many replicas the state holds; 1 for a deterministic theory.
+        - `key`: The source of all randomness of the run. What needs it later keeps it in the state.
+
+        **Returns:**
+
+        A pytree of arrays. Its structure, shapes and types are those that `advance` returns.
+        """
+
+    @abstractmethod
+    def advance(self, model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
+        """Advance the state through some times.
+
+        **Arguments:**
+
+        - `model`: The problem in letters.
+        - `state`: What `begin` or an earlier call returned.
+        - `times`: Rising times, none earlier than those of earlier calls. The last one may be repeated.
+
+        **Returns:**
+
+        A tuple of two objects:
+
+        - The state at the last of `times`. To advance it in two calls gives the same as in one.
+        - What is observed at each of `times`, by name, with leading axes (time, replica).
+        """
+
+    def run(self, model: M, start: S, times: Float[Array, " t"], key: Key[Array, ""], replicas: int = 1) -> Observed:
+        """Observe at `times` in one pure call, from `begin` on; arguments as theirs."""
+        return self.advance(model, self.begin(model, start, replicas, key), times)[1]

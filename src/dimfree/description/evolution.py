@@ -1,0 +1,62 @@
+"""Accounts without a memory: a state at one time decides all later ones."""
+
+from collections.abc import Iterator
+from typing import ClassVar, Generic
+
+from dimfree.description.contract import Ask, Description, Dynamics, M, Piece, S, X
+from dimfree.description.running import chunks
+from dimfree.errors import DivergenceError
+
+
+class Evolution(Dynamics[M, S, X], Description[M, S], Generic[M, S, X]):
+    """The account of a dynamics: its own, or that of its twin."""
+
+    chunk: ClassVar[int] = 1  # how many times one call of `advance` answers
+
+    def __init_subclass__(cls, **more: object) -> None:
+        """A class below one with a twin says itself whose program runs it."""
+        super().__init_subclass__(**more)
+        if "twin" not in vars(cls) and cls.twin is not Evolution.twin:
+            raise TypeError(
+                f"{cls.__name__} inherits a twin, whose program would run in place of its own; define twin(self, model) in it, "
+                "and return (self, model) to run its own."
+            )
+
+    def failure(self, model: M, state: X) -> str | None:
+        """Say why a state is no longer to be trusted, for instance because a solver gave up.
+
+        **Arguments:**
+
+        - `model`: The problem in letters.
+        - `state`: What `advance` returned.
+
+        **Returns:**
+
+        One sentence, with which the run ends, or `None` while all is well.
+        """
+        return None
+
+    def twin(self, model: M) -> tuple[Dynamics[M, S, X], M]:
+        """Name the dynamics whose program gives this account: a special case of another one need not be compiled itself.
+
+        **Arguments:**
+
+        - `model`: The problem in letters.
+
+        **Returns:**
+
+        A tuple of two objects:
+
+        - The dynamics whose `begin` and `advance` run.
+        - The model that they are given.
+        """
+        return self, model
+
+    def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
+        """Chunks of times; the run ends where `failure` says so."""
+        one, numbers = self.twin(model)
+        asked = ask._replace(replicas=self.replicas(model, ask.replicas))
+        for states, piece in chunks(one, numbers, start, asked, self.chunk):
+            if why := next(filter(None, (self.failure(model, state) for state in states)), None):
+                raise DivergenceError(why)
+            yield piece
