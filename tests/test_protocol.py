@@ -344,9 +344,9 @@ def test_theories_whose_paths_are_drawn_are_stochastic_and_choose_how_many_repli
     drawn, exact = (base.replace(**{"training.loss": loss}) for loss in ("logistic", "square"))
     assert df.DMFT.stochastic
     assert [df.DMFT(ensembles=3).replicas(model_of(one), 50) for one in (drawn, exact)] == [3, 1]
-    several = drawn.replace(**{"run.starts": 2, "run.replicas": 8})
-    assert cost_of(df.DMFT(), several).seconds == 2 * cost_of(df.DMFT(), drawn).seconds  # every start has all ensembles
-    assert (
-        cost_of(df.MultiPassSGD(), several).seconds
-        == cost_of(df.MultiPassSGD(), drawn.replace(**{"run.replicas": 8})).seconds
-    )
+
+
+def test_starts_share_the_replicas_of_runs_and_each_has_a_theory_of_its_own():
+    one, two = (df.Problem(dimension=60, run=df.Run(until=1.0, replicas=8, starts=starts)) for starts in (1, 2))
+    assert cost_of(df.HighDimensional(), two).seconds == 2 * cost_of(df.HighDimensional(), one).seconds
+    assert cost_of(df.VectorSGD(), two).seconds == cost_of(df.VectorSGD(), one).seconds
