@@ -1,18 +1,35 @@
-"""Progress with the time left, on a terminal or in a notebook: one bar per title."""
+"""Progress with the time left, on a terminal or in a notebook: a bar for every account, or one bar over all work."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Watcher = Callable[[str, float], None]  # is told what is being done and which share of it is done
+Watcher = Callable[[str, float], None]  # takes the title of an account and the share of that account that is done
+PartWatcher = Callable[[str, float], None]  # takes the part that is being done and the share of all work that is done
+ShareWatcher = Callable[[float], None]  # takes the share of the work that is done
 
 
 def nobody(title: str, done: float) -> None:
-    """Whom progress does not matter to."""
+    """Take progress that is not shown."""
+
+
+def unseen(done: float) -> None:
+    """Take a share that is not shown."""
+
+
+def of_all(watch: PartWatcher, accounts: int) -> Watcher:
+    """A watcher of so many accounts, which reports them as equal parts of one work."""
+    shares: dict[str, float] = {}
+
+    def watched(title: str, done: float) -> None:
+        shares[title] = done
+        watch(title, sum(shares.values()) / accounts)
+
+    return watched
 
 
 @contextmanager
 def bars(shown: bool) -> Iterator[Watcher]:
-    """A bar for everything that is told of, while the block runs; none of them when they are not to be shown."""
+    """A bar for every title, while the block runs; none if they are not to be shown."""
     if not shown:
         yield nobody
         return
@@ -43,3 +60,18 @@ def bars(shown: bool) -> Iterator[Watcher]:
             display.update(tasks[title], completed=done)
 
         yield watch
+
+
+@contextmanager
+def one_bar(shown: bool) -> Iterator[PartWatcher]:
+    """One bar over all work, named after the part that is being done, while the block runs; none if it is not to be shown."""
+    if not shown:
+        yield nobody
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description:<32}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
+        task = display.add_task("starting", total=1.0)
+        yield lambda part, done: display.update(task, description=part, completed=done)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimfree.cli.app import AllowCode, Json, Out, Overrides, ProblemFile, Quiet, Seed, app
-from dimfree.cli.shell import Given, prepare, progress, say, tell
+from dimfree.cli.shell import Given, prepare, progress_of_parts, say, tell
 from dimfree.files import together
 from dimfree.questions.question import Option, Question, questions
 
@@ -34,7 +34,7 @@ def _register(question: "Question[Problem]") -> None:
         given = Given(file, change, seed, allow_code)
         problem = given.problem(question.example)
         prepare(out)
-        with progress(quiet or as_json) as watch:
+        with progress_of_parts(quiet or as_json) as watch:
             answer = question.ask(problem, watch, **given.functions(options))
         files = {}
         if out:

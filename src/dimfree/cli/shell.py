@@ -5,12 +5,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from dimfree.errors import OutputError
-from dimfree.progress import Watcher, bars
+from dimfree.progress import PartWatcher, Watcher, bars, one_bar
 
 if TYPE_CHECKING:
     from dimfree.problem import Problem
@@ -95,15 +95,7 @@ def say(text: str, quiet: bool) -> None:
 
 
 @contextmanager
-def progress_of_parts(silent: bool) -> Iterator[Any]:
+def progress_of_parts(silent: bool) -> Iterator[PartWatcher]:
     """One bar over all work with the time left, on a terminal only."""
-    if silent or not sys.stderr.isatty():
-        yield lambda text, fraction: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description:<32}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("starting", total=1.0)
-        yield lambda text, fraction: progress.update(task, description=text, completed=fraction)
+    with one_bar(not silent and sys.stderr.isatty()) as watch:
+        yield watch

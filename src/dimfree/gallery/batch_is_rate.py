@@ -12,13 +12,14 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.optimal_schedule import committee
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.problem import HoldThenPower
+from dimfree.progress import PartWatcher
 
 _LOOKS = (("black", "o", "-"), ("#1f78b4", "s", "--"), ("#d95f02", "^", ":"))
 _EARLY = 10.0  # a time before runs leave the plateau: they scatter little
@@ -54,7 +55,7 @@ class BatchIsRate(Entry[xr.DataTree]):
         }
         return long | short
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """The chain for every batch, and the ODE beside the long runs."""
         return run_cases(self.cases(full), watch)
 

@@ -13,7 +13,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dimfree.description import AnyDescription
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.ode import GradientFlow
@@ -21,6 +21,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Run
+from dimfree.progress import PartWatcher
 
 _INF = float("inf")
 
@@ -45,7 +46,7 @@ class Classical(Entry[xr.DataTree]):
         problems = {f"{rate:g}": base.replace(training=OnePass(learning_rate=rate)) for rate in self.rates}
         return {rate: Case(problem, (self.theory, VectorSGD())) for rate, problem in problems.items()}
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """Risk and overlaps along every run."""
         return run_cases(self.cases(full), watch)
 

@@ -22,8 +22,9 @@ from dimfree.dataset.ends.table import estimated, moments_of
 from dimfree.dataset.features import Table
 from dimfree.dataset.problem import DataSetProblem, MultiPass
 from dimfree.gallery.agreement import mean_and_error
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.perceptron import lines_of
+from dimfree.progress import PartWatcher
 from dimfree.questions.curves.answer import curve, fits
 from dimfree.questions.curves.figure import draw_fits, draw_lines, readable, readable_risk
 from dimfree.questions.curves.lines import learned
@@ -52,7 +53,7 @@ class CovariateRidge(Entry[xr.DataTree]):
         data = Table(activation="relu")
         return DataSetProblem(dimension=200, data=data, training=MultiPass(loss=self.loss, weight_decay=0.1))
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """Theory and fits: of images, and of Gaussian rows."""
         problem = self.problem(full)
         model = model_of(problem)

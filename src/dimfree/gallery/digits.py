@@ -13,7 +13,7 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.inputs.covariance import Features
 from dimfree.onepass.kinds.teacher.section import Teacher
@@ -23,6 +23,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.rows import RowsSGD
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Run
+from dimfree.progress import PartWatcher
 
 CASES = {"common": ("common", 0.2), "below": ("each", 0.03), "above": ("each", 0.12)}  # scale and learning rate
 _TIMES = (0.4, 1.0, 2.0, 4.0, 6.0)
@@ -48,7 +49,7 @@ class Digits(Entry[xr.DataTree]):
             for name, (scale, rate) in CASES.items()
         }
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """All runs."""
         return run_cases(self.cases(full), watch)
 

@@ -10,10 +10,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.four_dynamics import UNTIL, erf_problem, slope_of
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import GaussianStart
+from dimfree.progress import PartWatcher
 from dimfree.questions.couplings.slopes import slopes
 from dimfree.readings.power_laws import Fit, fit
 
@@ -39,7 +40,7 @@ class DimensionFree(Entry[xr.DataTree]):
     scaled: bool = True  # whether the step shrinks like 1/d; else it is the one of the smallest dimension
     seeds: int = 8
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """A sweep over widths at every dimension; `full` adds a width and a dimension."""
         widths = (*self.widths, 4 * self.widths[-1]) if full else self.widths
         dimensions = (*self.dimensions, 4 * self.dimensions[-1]) if full else self.dimensions

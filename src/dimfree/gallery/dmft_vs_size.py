@@ -17,9 +17,10 @@ from dimfree.dataset.problem import DataSetProblem, MultiPass, TwoClusters
 from dimfree.dataset.real.multi_pass import MultiPassSGD
 from dimfree.description import AnyDescription
 from dimfree.gallery.agreement import COLOURS, mean_and_error, observed
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.problem.run import Run
+from dimfree.progress import PartWatcher
 
 _NAMES = {"risk": "error on fresh samples", "train_loss": "loss on the data set", "m": "overlap $m$"}
 
@@ -43,7 +44,7 @@ class DMFTVersusSize(Entry[xr.DataTree]):
             cases[str(N)] = Case(problem, (MultiPassSGD(), *([self.theory] if self.dimensions[-1] == N else [])))
         return cases
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """The theory once, SGD at every dimension."""
         return run_cases(self.cases(full), watch)
 

@@ -17,7 +17,8 @@ from dimfree.dataset.features import RandomFeatures
 from dimfree.dataset.problem import DataSetProblem, MultiPass
 from dimfree.dataset.real.fitted import fit_once
 from dimfree.gallery.agreement import largest_z
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
+from dimfree.progress import PartWatcher
 from dimfree.questions.curves.figure import LOOKS, draw_fits, readable, readable_risk
 from dimfree.setting import model_of
 
@@ -41,7 +42,7 @@ class DoubleDescent(Entry[xr.Dataset]):
         training = MultiPass(loss="square", weight_decay=ridge)
         return DataSetProblem(dimension=max(1, round(per_input * inputs)), data=data, training=training)
 
-    def measure(self, full: bool, watch: Watcher) -> xr.Dataset:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.Dataset:
         """Theory at many numbers of features, fits at some."""
         inputs, seeds = (400, 20) if full else (200, 8)
         fine = np.unique([*np.geomspace(_FITTED[0], _FITTED[-1], 160), *_FITTED])

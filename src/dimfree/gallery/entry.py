@@ -1,14 +1,14 @@
 """One figure of the source documents as an object: what to measure, which statements it must show, how to draw it."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 import equinox as eqx
 import xarray as xr
 from matplotlib.figure import Figure
 
-Watcher = Callable[[str, float], None]  # is told what is being done, and which fraction of all work is done
+from dimfree.progress import PartWatcher
+
 Data = TypeVar("Data", xr.Dataset, xr.DataTree)
 
 
@@ -34,7 +34,7 @@ class Entry(eqx.Module, Generic[Data]):
     cites: eqx.AbstractClassVar[tuple[str, ...]]  # keys into references.bib
 
     @abstractmethod
-    def measure(self, full: bool, watch: Watcher) -> Data:
+    def measure(self, full: bool, watch: PartWatcher) -> Data:
         """Every number that the claims and the figure need; with `full` at the sizes of the documents."""
 
     @abstractmethod

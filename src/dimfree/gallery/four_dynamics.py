@@ -11,11 +11,12 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import GaussianStart
+from dimfree.progress import PartWatcher
 from dimfree.questions.couplings.answer import DYNAMICS, couplings
 from dimfree.questions.couplings.slopes import at, slopes
 from dimfree.readings.power_laws import Fit, fit
@@ -46,7 +47,7 @@ class FourDynamics(Entry[xr.DataTree]):
     dimensions: tuple[int, ...] = (15, 30, 60)
     seeds: int = 8
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """All sweeps, and the risks over time in the middle of them; `full` is the sheet's table."""
         found = slopes(
             erf_problem(),

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from dimfree.description import AnyDescription
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.two_gaussians import (
     RISK,
@@ -27,6 +27,7 @@ from dimfree.gallery.two_gaussians import (
 )
 from dimfree.onepass.limits.pde import DistributionalDynamics
 from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.progress import PartWatcher
 
 _AT = 10.0  # the time of the numbers in the sheet
 _SNAPSHOTS = (0.0, 2.0, 6.0, 10.0)
@@ -51,7 +52,7 @@ class GaussianHistogram(Entry[xr.DataTree]):
         problem = two_gaussians_problem(40, N, 0.8, eps, 0.8, until, points=41 if full else 21)
         return {"sgd": Case(problem, (self.sgd,)), "theory": Case(smooth(problem), (self.theory,))}
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """All norms along both."""
         return run_cases(self.cases(full), watch)
 

@@ -12,12 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from dimfree.description import AnyDescription
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.two_gaussians import RISK, TIME, deviation, draw_pair, means, risk, smooth, two_gaussians_problem
 from dimfree.onepass.limits.pde import DistributionalDynamics
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import TwoLayer
+from dimfree.progress import PartWatcher
 
 _LETTERS = {
     "a": ("#d95f02", "$a$"),
@@ -51,7 +52,7 @@ class GaussianReLU(Entry[xr.DataTree]):
             cases[f"theory-{eps:g}"] = Case(smooth(problem), (self.theory,))
         return cases
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """All letters of all neurons."""
         cases = self.cases(full)
         tree = run_cases(cases, watch)

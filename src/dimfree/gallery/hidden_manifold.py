@@ -16,7 +16,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from dimfree.description import Ask, Dynamics, Piece
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.kinds.manifold.numbers import manifold_of
 from dimfree.onepass.kinds.manifold.section import HiddenManifold
@@ -27,6 +27,7 @@ from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import TwoLayer
 from dimfree.onepass.start import Start
 from dimfree.problem import Run
+from dimfree.progress import PartWatcher
 
 TIMES = (0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 0.8, 1.1, 1.6, 2.0, 2.4, 2.8, 3.4, 4.0, 4.8, 5.6, 6.6, 8.0)
 _CHECKED = (0.4, 1.6, 4.0, 8.0)
@@ -62,7 +63,7 @@ class HiddenManifoldEntry(Entry[xr.DataTree]):
         """One problem; `full` at the dimension of the documents."""
         return {"manifold": Case(problem(800 if full else 200), (VectorSGD(), HighDimensional(), Blind()))}
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """All runs, and how much of the teacher no student sees."""
         cases = self.cases(full)
         found, one = run_cases(cases, watch), cases["manifold"].problem

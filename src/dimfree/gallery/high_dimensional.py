@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dimfree.description import AnyDescription
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
@@ -20,6 +20,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Run
+from dimfree.progress import PartWatcher
 
 _UNTIL = 10.0  # the claims are checked up to here, where plateaus have not yet amplified the scatter of the runs
 _LONG = 3000.0
@@ -53,7 +54,7 @@ class HighDimensionalRegime(Entry[xr.DataTree]):
         last = base.replace(dimension=self.dimensions[-1], **{"run.until": _LONG, "run.points": 80})
         return cases | {"long": Case(last, (self.theory, self.without))}
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """Runs at every dimension from its own start, and the theories alone for long times."""
         return run_cases(self.cases(full), watch)
 

@@ -10,10 +10,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import OnePass, TwoLayer
+from dimfree.progress import PartWatcher
 from dimfree.questions.escape.scaling import Scaling, escape_scaling, weighted_slope
 
 _THRESHOLD = 0.5
@@ -46,7 +47,7 @@ class InformationExponent(Entry[xr.DataTree]):
     links: tuple[str, str, str] = ("he1", "he2", "he3")  # of exponent 1, 2, 3
     sizes: tuple[Sizes, Sizes, Sizes] = (SIZES[1], SIZES[2], SIZES[3])
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """Escape times, one dataset per link."""
         found = {}
         for n, (problem, dimensions, replicas, start) in self._cases(full).items():
@@ -107,7 +108,7 @@ class InformationExponent(Entry[xr.DataTree]):
         }
 
 
-def _tell(watch: Watcher, before: int, text: str, part: float) -> None:
+def _tell(watch: PartWatcher, before: int, text: str, part: float) -> None:
     """Three links, each a third of the work."""
     watch(text, (before + part) / 3)
 

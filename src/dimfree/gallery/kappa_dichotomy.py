@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from dimfree.description import AnyDescription
 from dimfree.functions import ramps
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.two_gaussians import (
     DIP_RAMP,
@@ -30,6 +30,7 @@ from dimfree.onepass.fields.radial import two_gaussians
 from dimfree.onepass.limits.pde import DistributionalDynamics
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import TwoLayer
+from dimfree.progress import PartWatcher
 
 _D, _DELTA = 320, 0.5
 _DEAD = 7.25  # ((1 + 2.5)² + (1 - 2.5)²)/2
@@ -66,7 +67,7 @@ class KappaDichotomy(Entry[xr.DataTree]):
                 cases[f"theory-{name}"] = Case(smooth(problem), (self.theory,))
         return cases
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """All norms and risks."""
         return run_cases(self.cases(full), watch)
 

@@ -14,13 +14,14 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from dimfree.description import AnyDescription
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.lazy.flow import NetworkFlow
 from dimfree.lazy.linear import InfiniteWidth, Linearised
 from dimfree.lazy.model import lazy_model
 from dimfree.lazy.problem import DrawnPoints, LazyProblem, PairedStart, ScaledTwoLayer
 from dimfree.problem.run import Run
+from dimfree.progress import PartWatcher
 
 _LATE = 1e5  # when the kernel has long interpolated
 _DIMENSIONS = (10, 14, 20, 28)  # in which the points that the kernel needs are counted
@@ -70,7 +71,7 @@ class KernelsLose(Entry[xr.Dataset]):
             cases[f"lazy {seed}"] = Case(lazy, (self.flow, Linearised()))
         return cases
 
-    def measure(self, full: bool, watch: Watcher) -> xr.Dataset:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.Dataset:
         """The last error of the network, the least of the kernel, and that of saying 0."""
         cases, samples, seeds = self.cases(full), self._samples(full), self._seeds(full)
         tree = run_cases(cases, watch)

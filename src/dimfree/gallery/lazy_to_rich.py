@@ -12,10 +12,11 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dimfree.description import AnyDescription
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.lazy.flow import NetworkFlow
 from dimfree.lazy.linear import Linearised
 from dimfree.lazy.problem import LazyProblem
+from dimfree.progress import PartWatcher
 from dimfree.questions.laziness.answer import Laziness, laziness
 from dimfree.questions.laziness.figure import draw_scales
 from dimfree.questions.laziness.question import QUESTION
@@ -39,7 +40,7 @@ class LazyToRich(Entry[xr.Dataset]):
         found: LazyProblem = QUESTION.example()
         return found.replace(**{"network.width": 300, "dimension": 10, "data.samples": 40}) if full else found
 
-    def measure(self, full: bool, watch: Watcher) -> xr.Dataset:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.Dataset:
         """The sweep, and what it found about the lemmas."""
         scales, networks = self._sizes(full)
         found = laziness(

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from dimfree.description import AnyDescription
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.wide import Dimensionless, density
@@ -20,6 +20,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Run
+from dimfree.progress import PartWatcher
 
 
 class Units(NamedTuple):
@@ -52,7 +53,7 @@ class MeanFieldDensity(Entry[xr.DataTree]):
         sgd_problem = problem.replace(network=TwoLayer(width=(4 if full else 1) * self.width))
         return {"density": Case(density_problem, (self.theory,)), "neurons": Case(sgd_problem, (VectorSGD(),))}
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """Particles and units at five times."""
         return run_cases(self.cases(full), watch)
 

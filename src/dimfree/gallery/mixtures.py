@@ -19,9 +19,10 @@ from dimfree.dataset.problem import AlignedStart, DataSetProblem, MultiPass, Thr
 from dimfree.dataset.real.multi_pass import MultiPassSGD
 from dimfree.description import AnyDescription
 from dimfree.gallery.agreement import COLOURS, OBSERVABLES, draw_pair, largest, observed
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.problem.run import Run
+from dimfree.progress import PartWatcher
 
 _NAMES = tuple(OBSERVABLES)
 _INF = float("inf")
@@ -46,7 +47,7 @@ class Mixture(Entry[xr.DataTree]):
         runs = (MultiPassSGD(), self.theory)
         return {f"{b:g}": Case(self.problem(b).replace(**size), runs) for b in self.fractions}
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """All observables along all runs."""
         return run_cases(self.cases(full), watch)
 

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dimfree.description import AnyDescription
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.inputs.covariance import Levels
 from dimfree.onepass.kinds.teacher.section import Teacher
@@ -23,6 +23,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.sections import GaussianStart, OnePass, TwoLayer
 from dimfree.problem import Run
+from dimfree.progress import PartWatcher
 
 RATE, THETA, WIDTH = 1.5, 2.0, 2  # Gamma, at which rate velocities relax, and units
 BETAS = (0.0, 0.5, 0.9)
@@ -54,7 +55,7 @@ class Momentum(Entry[xr.DataTree]):
             "second order": Case(remembering, (*chain, self.equations)),
         }
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """All runs."""
         return run_cases(self.cases(full), watch)
 

@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dimfree.description import AnyDescription
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.diffusion import Diffusion
@@ -20,6 +20,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.sections import OnePass, OverlapStart, TwoLayer
 from dimfree.problem import Run
+from dimfree.progress import PartWatcher
 from dimfree.questions.exit_times.first_passage import Times, crossing
 from dimfree.questions.exit_times.formulas import second_moment
 
@@ -49,7 +50,7 @@ class NoiseMatters(Entry[xr.DataTree]):
             for name, rate in zip(_RATES, self.rates, strict=True)
         }
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """Risk and overlaps along all paths."""
         cases = self.cases(full)
         tree = run_cases(cases, watch)

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from dimfree.description import AnyDescription
 from dimfree.functions.ramps import RAMP
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.radial_laws.finite_volume import cells
 from dimfree.gallery.radial_laws.noisy import excess_risk, gibbs, langevin
 from dimfree.gallery.runs import Case, price, run_cases
@@ -32,6 +32,7 @@ from dimfree.onepass.fields.radial import RadialField, quantile_radii, two_gauss
 from dimfree.onepass.model import model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.progress import PartWatcher
 
 _D, _DELTA, _KAPPA, _BETA, _DECAY = 40, 0.8, 0.8, 40.0, 0.1
 _UNTIL, _SETTLED = 40.0, 25.0
@@ -64,7 +65,7 @@ class NoisySGD(Entry[xr.Dataset]):
         """One run."""
         return {"sgd": Case(self.problem(full), (self.sgd,))}
 
-    def measure(self, full: bool, watch: Watcher) -> xr.Dataset:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.Dataset:
         """`full` has four times as many neurons and particles, and real SGD of twice the width at half the step."""
         count = (4 if full else 1) * self.neurons
         watch("solvable models", 0.0)

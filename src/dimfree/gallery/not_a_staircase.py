@@ -11,13 +11,14 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dimfree.description import AnyDescription
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.hypercube import RISK, TIME, distance, draw_band, hypercube_problem, risk
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.kinds.hypercube.section import Hypercube
 from dimfree.onepass.kinds.hypercube.staircases import plateau
 from dimfree.onepass.limits.pde import DistributionalDynamics, OwnStart
 from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.progress import PartWatcher
 
 _INF = float("inf")
 _ESCAPED = 0.75  # of the plateau
@@ -58,7 +59,7 @@ class NotAStaircase(Entry[xr.DataTree]):
         cases["mended"] = Case(hypercube_problem(dict.fromkeys(self.mended, 1.0), *sizes), (self.pde,))
         return cases
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """All runs."""
         return run_cases(self.cases(full), watch)
 

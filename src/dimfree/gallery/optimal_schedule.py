@@ -10,11 +10,12 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import OnePass, OverlapStart, TwoLayer
 from dimfree.problem import Run
+from dimfree.progress import PartWatcher
 from dimfree.questions.schedules.figure import LOOKS, draw_conditions
 from dimfree.questions.schedules.optimise import optimise
 
@@ -43,7 +44,7 @@ class OptimalSchedule(Entry[xr.DataTree]):
     cites: ClassVar[tuple[str, ...]] = ("saad1997globally", "leen1998")
     knots: int = 33
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """Schedules, certificate and confirmation of each."""
         trees = {}
         for number, (name, (noise, until)) in enumerate(CASES.items()):

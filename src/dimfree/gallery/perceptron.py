@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from dimfree.dataset.ends.end_model import EndModel
 from dimfree.dataset.problem import DataSetProblem, MultiPass, SignTeacher
 from dimfree.gallery.agreement import largest_z
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
+from dimfree.progress import PartWatcher
 from dimfree.questions.curves.answer import curve, fits
 from dimfree.questions.curves.figure import draw_fits, draw_lines, readable, readable_risk
 from dimfree.questions.curves.lines import TRAINING, Line
@@ -38,7 +39,7 @@ class Perceptron(Entry[xr.DataTree]):
         training = MultiPass(loss="logistic", weight_decay=0.01)
         return DataSetProblem(dimension=1000 if full else 200, data=SignTeacher(), training=training)
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """All lines, and fits of their own data."""
         problem = self.problem(full)
         found = curve(problem, samples=self.samples, seeds=0, watch=watch)

@@ -14,7 +14,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.inputs.covariance import Levels
 from dimfree.onepass.kinds.teacher.section import Teacher
@@ -23,6 +23,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.sections import GaussianStart, OnePass, TwoLayer
 from dimfree.problem import Run
+from dimfree.progress import PartWatcher
 
 FLAT, HIGH, MIDDLE, LOW = 0.25, 0.2, 1e-2, 1e-3  # the slope of a plateau; between HIGH and LOW there may be one
 _UNTIL, _POINTS = 120.0, 80
@@ -47,7 +48,7 @@ class PlateauSpectrum(Entry[xr.DataTree]):
         both = (OverlapChain(), HighDimensional())
         return {str(L): Case(problem(L, self.alike, starts, d, self.seed), both) for L in numbers}
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """All runs."""
         return run_cases(self.cases(full), watch)
 

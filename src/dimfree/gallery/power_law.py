@@ -13,7 +13,7 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.inputs.covariance import Power
 from dimfree.onepass.inputs.directions import Directions
@@ -23,6 +23,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import GaussianStart, OnePass, TwoLayer
 from dimfree.problem import Run
+from dimfree.progress import PartWatcher
 
 LAWS = ((1.5, 2.0), (1.5, 2.5), (1.5, 4.0), (2.0, 3.0), (2.0, 5.0), (1.2, 2.0))
 REAL = ((1.5, 2.0), (1.5, 4.0), (2.0, 3.0), (2.0, 5.0))  # of which real SGD is run: signal and noise for two spectra
@@ -48,7 +49,7 @@ class PowerLaw(Entry[xr.DataTree]):
         runs = 256 if full else 64
         return {f"{a:g}, {b:g}": Case(_problem(a, b, runs, self.seed), (VectorSGD(),)) for a, b in REAL}
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """Mean risks by theory for every law, over the window of a large dimension and beside real SGD."""
         large = 10**7 if full else 10**6
         real = run_cases(self.cases(full), watch)

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Real
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gaussian.components import overlap_components
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.kinds.teacher.time_scales import single_index
@@ -27,6 +27,7 @@ from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import TwoLayer
 from dimfree.problem.activation import Hermite
+from dimfree.progress import PartWatcher
 from dimfree.states.overlaps import Overlaps
 
 _SECOND, _FOURTH = 0.3, 0.15  # mu_2 and mu_4; the theorem asks for mu_4 > 1.1 mu_2² and both small
@@ -109,7 +110,7 @@ class Quartic(Entry[xr.Dataset]):
     seeds: int = 2
     seed: int = 0  # the first of them
 
-    def measure(self, full: bool, watch: Watcher) -> xr.Dataset:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.Dataset:
         """Everything, one path after another; `full` at a larger dimension too."""
         dimensions = (*self.dimensions, 2 * self.dimensions[-1]) if full else self.dimensions
         done, total = 0, len(dimensions) + 2

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dimfree.description import AnyDescription
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.ode import HighDimensional
@@ -22,6 +22,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.sections import OnePass, OverlapStart, TwoLayer
 from dimfree.problem import Run
+from dimfree.progress import PartWatcher
 
 _WIDTH, _NOISE = 4, 0.1
 _M = np.array([[0.5, 0.1], [0.1, 0.5]] * 2)
@@ -77,7 +78,7 @@ class Regimes(Entry[xr.DataTree]):
         noisy = _problem(family, family.dimensions[-1]).replace(**{"data.noise": 2 * _NOISE})
         return cases | {"noisy": Case(noisy, (sgd,))}
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """Risk and overlaps along all runs."""
         return run_cases(self.cases(full), watch)
 

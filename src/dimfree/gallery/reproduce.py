@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 from dimfree._version import __version__
 from dimfree.drawing import style
 from dimfree.files import replacing, save_figure, together
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.shelf import entry as named
+from dimfree.progress import PartWatcher, nobody
 from dimfree.results.store import save
 from dimfree.strokes import tell_apart
 
@@ -66,9 +67,7 @@ class Reproduction(NamedTuple):
         }
 
 
-def reproduce(
-    figure: str | Entry[Any], out: Path, full: bool = False, watch: Watcher = lambda text, fraction: None
-) -> Reproduction:
+def reproduce(figure: str | Entry[Any], out: Path, full: bool = False, watch: PartWatcher = nobody) -> Reproduction:
     """Measure one figure of the documents, check its claims, and write data, figure and claims into `out`."""
     chosen = named(figure) if isinstance(figure, str) else figure
     began = time.process_time()

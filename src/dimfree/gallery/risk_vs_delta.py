@@ -13,13 +13,14 @@ from matplotlib.figure import Figure
 
 from dimfree.description import AnyDescription
 from dimfree.functions.ramps import RAMP
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.radial_laws.global_minimum import default_grid, global_minimum
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.two_gaussians import RISK, risk, two_gaussians_problem
 from dimfree.onepass.fields.radial import two_gaussians
 from dimfree.onepass.limits.pde import DistributionalDynamics
 from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.progress import PartWatcher
 
 _TABLE = {(0.2, 40): 0.3951, (0.2, 320): 0.3477, (0.2, inf): 0.3412, (0.5, 40): 0.0309, (0.5, 320): 0.0041} | {
     (0.5, inf): 0.0,
@@ -57,7 +58,7 @@ class RiskVersusDelta(Entry[xr.DataTree]):
             for Delta in self.contrasts
         }
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """Runs, and the table of global minima."""
         tree = run_cases(self.cases(full), watch)
         dimensions = (40.0, 320.0, inf)

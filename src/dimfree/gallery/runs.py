@@ -8,8 +8,8 @@ import xarray as xr
 from dimfree.comparison.compare import compare
 from dimfree.description import AnyDescription
 from dimfree.errors import DimfreeError
-from dimfree.gallery.entry import Watcher
 from dimfree.problem import Problem
+from dimfree.progress import PartWatcher
 from dimfree.results.record import cost_of
 
 
@@ -30,7 +30,7 @@ class Case(NamedTuple):
         return {one.title: cost_of(one, self.problem).seconds for one in self.descriptions}
 
 
-def run_cases(cases: Mapping[str, Case], watch: Watcher) -> xr.DataTree:
+def run_cases(cases: Mapping[str, Case], watch: PartWatcher) -> xr.DataTree:
     """Run every case; the tree holds case/description."""
     total, before, trees = price(cases), 0.0, {}
     for name, case in cases.items():

@@ -14,13 +14,14 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from dimfree.comparison.run import starts_of
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.optimal_schedule import geometric_mean
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.sections import OnePass, OverlapStart, SphereStart, TwoLayer
 from dimfree.problem import Run
+from dimfree.progress import PartWatcher
 from dimfree.questions.schedules.answer import Schedules
 from dimfree.questions.schedules.optimise import optimise
 from dimfree.questions.schedules.runs import judged, risks
@@ -54,7 +55,7 @@ class ScheduleQuenched(Entry[xr.Dataset]):
             run=Run(until=self.until, seed=2 * self.seed),
         )
 
-    def measure(self, full: bool, watch: Watcher) -> xr.Dataset:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.Dataset:
         """Optimise twice, judge all on fresh starts."""
         problem = self.problem()
         one = OverlapStart(Q=((1.0,),), M=((self.overlap * problem.dimension**-0.5,),))

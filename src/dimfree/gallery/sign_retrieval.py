@@ -22,9 +22,10 @@ from dimfree.dataset.real.descent import replica_overlap
 from dimfree.dataset.real.multi_pass import MultiPassSGD
 from dimfree.description import AnyDescription
 from dimfree.gallery.agreement import draw_pair, largest, mean_and_error, observed
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.problem.run import Run
+from dimfree.progress import PartWatcher
 
 PROTOCOLS = {"full batch": "#7570b3", "vanilla": "#1b9e77", "persistent": "#d95f02"}
 _RATE, _START, _BATCH = 0.06, 0.15, 0.6
@@ -77,7 +78,7 @@ class SignRetrieval(Entry[xr.DataTree]):
                 cases[f"late {protocol}"] = Case(problem.replace(**late), (self.late_theory,))
         return cases
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """All runs, and the squared distance of persistent pairs."""
         cases = self.cases(full)
         share = price(cases) / self.seconds(full)

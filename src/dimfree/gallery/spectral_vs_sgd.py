@@ -12,11 +12,12 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.information_exponent import escape_dataset
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import OnePass, TwoLayer
+from dimfree.progress import PartWatcher
 from dimfree.questions.escape.scaling import escape_scaling
 from dimfree.questions.spectral.answer import Spectral, spectral
 
@@ -58,7 +59,7 @@ class SpectralVersusSGD(Entry[xr.DataTree]):
     replicas: int = 24
     answer: Callable[..., Spectral] = spectral
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """Per link: what `dimfree spectral` finds, and the escape of SGD."""
         found: dict[str, xr.Dataset] = {}
         for number, (link, sizes) in enumerate(zip(self.links, self.sizes, strict=True)):

@@ -12,13 +12,14 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dimfree.description import AnyDescription
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.hypercube import COLOURS, RISK, TIME, distance, draw_band, hypercube_problem, risk
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.kinds.hypercube.figure import product
 from dimfree.onepass.limits.pde import DistributionalDynamics, OwnStart
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.progress import PartWatcher
 
 _INF = float("inf")
 _TIMES_LARGER = (1, 10, 100)  # dimensions from which theories start
@@ -59,7 +60,7 @@ class StaircaseEntry(Entry[xr.DataTree]):
             **{f"start-{more}": Case(self.problem(full, more * d), (self.own,)) for more in _TIMES_LARGER},
         }
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """All runs."""
         cases = self.cases(full)
         tree = run_cases(cases, watch)

@@ -17,8 +17,9 @@ from dimfree.dataset.dmft.description import DMFT
 from dimfree.dataset.problem import DataSetProblem, MultiPass, TwoClusters
 from dimfree.dataset.real.multi_pass import MultiPassSGD
 from dimfree.description import Description
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.problem.run import Run
+from dimfree.progress import PartWatcher
 from dimfree.questions.temperature.answer import Account, Temperature, temperature
 from dimfree.results.record import cost_of
 
@@ -43,7 +44,7 @@ class EffectiveTemperatureEntry(Entry[xr.DataTree]):
     dimension: int = 400
     seeds: int = 8  # of the twin runs, in the first setting
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """chi and Delta C in every setting; `full` simulates in dimension 1000 with 24 seeds."""
         tree: dict[str, Any] = {}
         for number, (rate, fraction) in enumerate(self.settings):
@@ -138,7 +139,7 @@ class TemperaturePersistent(Entry[xr.Dataset]):
         """The persistence times of the table; `full` has more between them."""
         return (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0) if full else _PERSISTENCE
 
-    def measure(self, full: bool, watch: Watcher) -> xr.Dataset:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.Dataset:
         """All four slopes of 600 steps, and the curves."""
         taus, rows = self.times(full), []
         for number, fraction in enumerate(_TABLE):

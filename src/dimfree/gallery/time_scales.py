@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from scipy.special import ndtri
 
 from dimfree.description import AnyDescription
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.kinds.teacher.time_scales import measured_time_scale, predicted_time_scale, single_index
 from dimfree.onepass.limits.ode import GradientFlow
@@ -23,6 +23,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import OnePass, OverlapStart, SphereStart, TwoLayer
 from dimfree.problem import Run
+from dimfree.progress import PartWatcher
 
 _PHI = (1.0, -1.0, 2 / 3)  # He_0 - He_1 + (2/3) He_2, read in the orthonormal basis
 _SIGMA_1 = 0.5  # of ReLU
@@ -79,7 +80,7 @@ class TimeScales(Entry[xr.DataTree]):
         cases["sgd"] = Case(both, (self.sgd, self.exact))
         return cases
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """Components of all accounts."""
         return run_cases(self.cases(full), watch)
 

@@ -12,13 +12,14 @@ from matplotlib.figure import Figure
 
 from dimfree.description import AnyDescription
 from dimfree.functions.ramps import TRUNCATED_RELU as NEURON
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.radial_laws.global_minimum import default_grid, global_minimum
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.gallery.two_gaussians import RISK, TIME, TRUNCATED_RELU, risk, two_gaussians_problem
 from dimfree.onepass.fields.radial import two_gaussians
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import TwoLayer
+from dimfree.progress import PartWatcher
 from dimfree.questions.bounds.calculators import first_time_below
 
 _DELTA, _KAPPA, _UNTIL = 0.8, 0.1, 16.0
@@ -56,7 +57,7 @@ class TruncatedReLU(Entry[xr.DataTree]):
             cases[str(d)] = Case(problem, (self.sgd,))
         return cases
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """Runs, and for each the smallest risk, its dimension, and its step."""
         cases = self.cases(full)
         tree = run_cases(cases, watch)

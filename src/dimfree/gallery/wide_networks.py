@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dimfree.description import AnyDescription
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.ode import GradientFlow
@@ -20,6 +20,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Run
+from dimfree.progress import PartWatcher
 
 _COLOURS = ("#9ecae1", "#4292c6", "#084594")
 
@@ -52,7 +53,7 @@ class WideNetworks(Entry[xr.DataTree]):
             cases[str(p)] = Case(problem, (*cheap, self.mean_field, VectorSGD()) if everyone else cheap)
         return cases
 
-    def measure(self, full: bool, watch: Watcher) -> xr.DataTree:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         """Risks of every account at every width."""
         return run_cases(self.cases(full), watch)
 

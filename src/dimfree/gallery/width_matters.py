@@ -13,12 +13,13 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
-from dimfree.gallery.entry import Claim, Entry, Watcher
+from dimfree.gallery.entry import Claim, Entry
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.passages import draw_starts
 from dimfree.onepass.sections import OnePass, SphereStart, TwoLayer
+from dimfree.progress import PartWatcher
 from dimfree.questions.exit_times import formulas as exit_times
 from dimfree.questions.exit_times.first_passage import chain_exits
 from dimfree.results.record import cost_of
@@ -50,7 +51,7 @@ class WidthMatters(Entry[xr.Dataset]):
         """Replicas by width."""
         return dict(self.sizes) | (_MORE if full else {})
 
-    def measure(self, full: bool, watch: Watcher) -> xr.Dataset:
+    def measure(self, full: bool, watch: PartWatcher) -> xr.Dataset:
         """Mean exit and its error by width, and the two formulas."""
         rows, prices, done = [], self._prices(full), 0.0
         for width, replicas in self.cases(full).items():

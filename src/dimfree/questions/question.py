@@ -3,7 +3,7 @@
 Records are light, so that `dimfree --help` stays fast: what they lead to is imported when the question is asked.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from inspect import signature
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from dimfree.errors import ProblemError, RefusalError
+from dimfree.progress import PartWatcher
 from dimfree.registry import imported, settings
 
 if TYPE_CHECKING:
@@ -96,8 +97,8 @@ class Question(Generic[P]):
             f"set data.kind = {' or '.join(map(repr, kinds))}."
         )
 
-    def ask(self, problem: "Problem", watch: Callable[[str, float], None], **options: object) -> "Answer[P]":
-        """The answer; `watch` is told what is being done and which share of it is done, where that takes time."""
+    def ask(self, problem: "Problem", watch: PartWatcher, **options: object) -> "Answer[P]":
+        """The answer; `watch` takes the part that is being done and the share of all work done, where that takes time."""
         function = imported(self.answer)
         for name, value in options.items():
             if isinstance(value, float) and isnan(value):

@@ -1,7 +1,7 @@
 """The one loop that runs a description: progress, interruption and divergence are handled here and nowhere else."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain
 
@@ -13,12 +13,12 @@ from dimfree.description import AnyDescription, Ask, Cost, Model, Piece, Station
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
 from dimfree.machine import BASELINE, SHARE, duration, machine_memory
 from dimfree.problem import Problem
+from dimfree.progress import ShareWatcher, unseen
 from dimfree.registry import setting_of
 from dimfree.results.checkpoint import Checkpoint, Checkpoints
 from dimfree.results.dataset import dataset, warnings_of
 from dimfree.setting import model_of, speaking, why_not
 
-Watcher = Callable[[float], None]  # is told the share of the work that is done
 _AXES = {"time": 0, "replica": 1}
 
 
@@ -27,7 +27,7 @@ def record(
     one: AnyDescription,
     start: object,
     key: jax.Array,
-    watch: Watcher = lambda done: None,
+    watch: ShareWatcher = unseen,
     replicas: int | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> xr.Dataset:
@@ -57,7 +57,7 @@ def join(
     problem: Problem,
     one: AnyDescription,
     given: Iterable[Piece],
-    watch: Watcher = lambda done: None,
+    watch: ShareWatcher = unseen,
     checkpoint: Checkpoint | None = None,
 ) -> dict[str, Values]:
     """The pieces of an account as one, each looked at as it comes."""
@@ -91,7 +91,7 @@ def record_starts(
     one: AnyDescription,
     starts: Sequence[object],
     key: jax.Array,
-    watch: Watcher = lambda done: None,
+    watch: ShareWatcher = unseen,
     checkpoints: Checkpoints | None = None,
 ) -> xr.Dataset:
     """The same from several starts, to which the replicas are shared out; a deterministic account has one replica of each."""

@@ -20,7 +20,7 @@ from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.problem import Problem
-from dimfree.progress import Watcher
+from dimfree.progress import PartWatcher, nobody, of_all
 from dimfree.questions.answer import Answer
 from dimfree.questions.bounds.question import QUESTION
 
@@ -93,18 +93,18 @@ def fluctuations(
     replicas: int | None = None,
     seed: int | None = None,
     budget: float = 120.0,
-    watch: Watcher = lambda title, done: None,
+    watch: PartWatcher = nobody,
 ) -> FluctuationBound:
     """Run SGD in overlap space beside the ODE from the same start, and fit the bound on how far they part.
 
     Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `until`, `replicas` and `seed`
     instead of the problem's; `budget`, the CPU seconds that both may take together; `watch`, called with a name and the share
-    of its work done.
+    of all work that is done.
 
         print(df.fluctuations(df.Problem(dimension=200), until=2.0, replicas=4).summary())
     """
     chosen, both = QUESTION.settled(problem, seed), (OverlapChain(), HighDimensional())
-    comparison = compare(chosen, until=until, replicas=replicas, only=both, budget=budget, watch=watch)
+    comparison = compare(chosen, until=until, replicas=replicas, only=both, budget=budget, watch=of_all(watch, 2))
     for left in comparison.left_out:
         raise RefusalError(f"{left.name} is left out: {left.reason}")
     return bound(comparison)

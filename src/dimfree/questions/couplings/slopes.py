@@ -18,7 +18,7 @@ from dimfree.errors import ProblemError
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import GaussianStart
-from dimfree.progress import Watcher
+from dimfree.progress import PartWatcher, nobody
 from dimfree.questions.answer import Answer
 from dimfree.questions.couplings.answer import QUANTITIES, couplings
 from dimfree.readings.power_laws import Fit, fit
@@ -99,7 +99,7 @@ def slopes(
     seeds: int = 4,
     law: GaussianStart | None = None,
     sgd: VectorSGD = VectorSGD(),  # noqa: B008
-    watch: Watcher = lambda text, done: None,
+    watch: PartWatcher = nobody,
 ) -> Slopes:
     """Sweep width, step and dimension one at a time, the other two as in the problem; see `couplings` for the rest.
 

@@ -4,7 +4,7 @@ docs/theory/static.md. For a table of real samples the theory is that of Gaussia
 how far it is from real learners is reported, and promised to nobody.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ from dimfree.dataset.real.fitted import Fitted, fit_once
 from dimfree.errors import ProblemError, RefusalError
 from dimfree.machine import duration
 from dimfree.problem import Problem
+from dimfree.progress import PartWatcher, nobody
 from dimfree.questions.answer import Answer
 from dimfree.questions.curves.lines import Line, learned, lines
 from dimfree.questions.curves.own_table import LEARNERS, Learner, advice
@@ -161,7 +162,7 @@ def curve(
     width: int | None = None,
     seed: int | None = None,
     budget: float = 300.0,
-    watch: Callable[[str, float], None] = lambda text, done: None,
+    watch: PartWatcher = nobody,
 ) -> Curve:
     """The learning curve of a problem's loss and weight decay, over samples per dimension.
 
@@ -248,7 +249,7 @@ def _at(model: EndModel, alpha: float) -> EndModel:
 
 
 def fits(
-    model: EndModel, samples: Numbers, seeds: int, seed: int, watch: Callable[[str, float], None]
+    model: EndModel, samples: Numbers, seeds: int, seed: int, watch: PartWatcher
 ) -> dict[str, Float[np.ndarray, "n seeds"]]:
     """Real learners at numbers of samples; fit number r at a number of samples depends on the seed, its place and r alone."""
     found: dict[str, list[list[float]]] = {name: [] for name in SEEN}

@@ -23,7 +23,7 @@ from dimfree.errors import ProblemError
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.start import Start
-from dimfree.progress import Watcher
+from dimfree.progress import PartWatcher, nobody
 from dimfree.questions.answer import Answer
 from dimfree.questions.escape.single import admissible_rate, beginning, predicted_time, single_exponent
 from dimfree.questions.exit_times.event import check_threshold
@@ -176,7 +176,7 @@ def escape_scaling(
     replicas: int = 32,
     threshold: float = 0.5,
     start: float = 1.0,
-    watch: Watcher = lambda text, done: None,
+    watch: PartWatcher = nobody,
 ) -> Scaling:
     """Measure the escape from m = start d^(-1/2) with the overlap chain at each dimension.
 

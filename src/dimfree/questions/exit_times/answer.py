@@ -27,7 +27,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.passages import draw_starts
 from dimfree.problem import Problem
-from dimfree.progress import Watcher
+from dimfree.progress import PartWatcher, nobody, of_all
 from dimfree.questions.answer import Answer
 from dimfree.questions.escape.link import shared_exponent
 from dimfree.questions.exit_times.closed import closed_times
@@ -156,7 +156,7 @@ def exit_times(
     horizon: float | None = None,
     resolution: float | None = None,
     budget: float = 300.0,
-    watch: Watcher = lambda name, done: None,
+    watch: PartWatcher = nobody,
 ) -> Exits:
     """Measure the exit with one replica of the overlap chain per start, and put every other account beside it.
 
@@ -164,7 +164,7 @@ def exit_times(
     to be lost; `replicas`, the number of starts; `seed` instead of the problem's; `horizon`, how long SGD is followed unless
     all replicas have left before (by default five times the slowest exit of the ODE, and at most run.until); `resolution`, the
     time between two looks at the risk (by default a hundredth of the ODE's mean exit); `budget`, the CPU seconds that SGD may
-    take; `watch`, called with the name of an account and the share of its work done.
+    take; `watch`, called with the name of an account and the share of all work that is done.
 
         found = df.exit_times(problem, threshold=0.1, replicas=100)
         print(found.summary())
@@ -186,13 +186,14 @@ def exit_times(
     slowest, typical = _scale(by_ode, horizon or chosen.run.until)
     end, fine = horizon or min(chosen.run.until, _PATIENCE * slowest), resolution or typical / _LOOKS
     _afford(chosen, min(slowest, end), replicas, budget)
-    by_chain = chain_exits(chosen, starts, threshold, end, fine, jax.random.fold_in(key, 1), watch)
+    absence = why_not(diffusion, chosen)
+    watched = of_all(watch, 1 if absence else 2)
+    by_chain = chain_exits(chosen, starts, threshold, end, fine, jax.random.fold_in(key, 1), watched)
     accounts = [_account(chain.name, by_chain)]
     if len(by_ode):
         accounts.append(_account(HighDimensional.name, by_ode))
-    absence = why_not(diffusion, chosen)
     if absence is None:
-        sampled = evolution_exits(diffusion, model, starts, threshold, end, fine, jax.random.fold_in(key, 2), watch)
+        sampled = evolution_exits(diffusion, model, starts, threshold, end, fine, jax.random.fold_in(key, 2), watched)
         accounts.append(_account(diffusion.name, sampled))
     refused = (LeftOut(diffusion.name, absence),) if absence else ()
     formulas = (Account(name, *estimate, 0, np.zeros(0)) for name, estimate in closed.estimates.items())

@@ -4,7 +4,7 @@ docs/theory/mean-field.md, section h. One problem with many output scales gamma:
 and the same time s = gamma² N t, in which all of them learn equally fast. Lemmas 1 to 3 of the notes are checked on every run.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -26,6 +26,7 @@ from dimfree.lazy.model import LazyModel, lazy_model
 from dimfree.lazy.problem import LazyProblem
 from dimfree.machine import duration
 from dimfree.problem import Problem
+from dimfree.progress import PartWatcher, nobody
 from dimfree.questions.answer import Answer
 from dimfree.questions.laziness.question import QUESTION
 from dimfree.questions.question import check_count
@@ -140,7 +141,7 @@ def laziness(
     budget: float = 300.0,
     flow: AnyDescription = NetworkFlow(),  # noqa: B008
     linear: AnyDescription = Linearised(),  # noqa: B008
-    watch: Callable[[str, float], None] = lambda text, done: None,
+    watch: PartWatcher = nobody,
 ) -> Laziness:
     """Sweep the output scale from 1/width upwards, real and linearised flow from the same starts.
 

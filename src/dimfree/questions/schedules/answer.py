@@ -3,7 +3,7 @@
 docs/theory/schedules.md. The figure is in figure.py, sentences are in words.py, files and exports in export.py.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from dimfree.files import replacing
 from dimfree.functions.schedule import Written
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import dumps
+from dimfree.progress import PartWatcher, nobody
 from dimfree.questions.answer import Answer
 from dimfree.questions.schedules import words
 from dimfree.questions.schedules.batches import BatchSchedule, batches
@@ -105,9 +106,7 @@ class Schedules(Answer[OnePassProblem]):
         """The same trajectory in samples at a constant rate, by batches that grow."""
         return batches(self.best)
 
-    def confirm(
-        self, replicas: int = 32, by: str = "chain", watch: Callable[[str, float], None] = lambda text, done: None
-    ) -> "Schedules":
+    def confirm(self, replicas: int = 32, by: str = "chain", watch: PartWatcher = nobody) -> "Schedules":
         """The same answer with real SGD under the best constant rate, the best family and the optimum, from fresh starts."""
         if by not in BY:
             raise ProblemError(f"nothing is confirmed by {by!r}; {suggest(by, BY)}")

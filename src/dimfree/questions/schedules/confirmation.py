@@ -1,6 +1,6 @@
 """What real SGD says: the final risk under each schedule from fresh starts, and the gain with its error."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, nan
 
@@ -13,6 +13,7 @@ from dimfree.comparison.run import own_key, starts_of
 from dimfree.description import AnyDescription
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.progress import PartWatcher
 from dimfree.questions.schedules.optimum import Hunt, Tried
 from dimfree.questions.schedules.runs import risks
 
@@ -119,7 +120,7 @@ def confirmed(
     names: Sequence[str],
     one: AnyDescription,
     replicas: int,
-    watch: Callable[[str, float], None],
+    watch: PartWatcher,
 ) -> Confirmation:
     """Real SGD under the named schedules, with the same samples from the same starts, which the search has not seen if drawn."""
     count = len(hunt.starts)

@@ -1,6 +1,6 @@
 """The answer to "which schedule is best?": the problem, its starts and its grid are prepared here, and the search is sent off."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast, get_args
 
@@ -19,6 +19,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import GaussianStart, SphereStart
 from dimfree.onepass.start import Start
 from dimfree.problem import LinearKnots, Problem
+from dimfree.progress import PartWatcher, nobody
 from dimfree.questions.question import check_count
 from dimfree.questions.schedules.answer import Schedules
 from dimfree.questions.schedules.confirmation import BY
@@ -59,7 +60,7 @@ def optimise(
     export: str = "none",
     seed: int | None = None,
     budget: float = 300.0,
-    watch: Callable[[str, float], None] = lambda text, done: None,
+    watch: PartWatcher = nobody,
 ) -> Schedules:
     """The learning-rate schedule with the lowest risk at the end of the run, certified, and confirmed by real SGD.
 

@@ -5,7 +5,7 @@ rate bends, and twice as many of them tell what is left to gain.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -17,6 +17,7 @@ from dimfree.functions.schedule import Written
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import Start
 from dimfree.problem import LinearKnots
+from dimfree.progress import PartWatcher
 from dimfree.questions.schedules.certificate import Certificate, Conditions, active, conditions, errors
 from dimfree.questions.schedules.families import FAMILIES
 from dimfree.questions.schedules.knobs import NUMBERS
@@ -28,7 +29,6 @@ from dimfree.questions.schedules.walk import greedy_factors
 _FEW, _MANY = 60, 400  # calls of the objective, for a family and for free knots
 _SCANNED = 13  # constant rates that are tried before the best of them is refined
 _PLACINGS = 2  # how often knots are placed anew
-Watch = Callable[[str, float], None]
 
 
 class Tried(NamedTuple):
@@ -86,7 +86,7 @@ class Hunt(NamedTuple):
         return Space(straight(self.course.grid.weights(knots)), [self.box] * len(knots), self.numbers)
 
 
-def optimum(hunt: Hunt, knots: int, against: Sequence[str], guess: Written | None, watch: Watch) -> Optimum:
+def optimum(hunt: Hunt, knots: int, against: Sequence[str], guess: Written | None, watch: PartWatcher) -> Optimum:
     """Constant, families, greedy and free knots, each judged by the adaptive solver."""
     total, tried = len(against) + 3, dict[str, Tried]()
     watch("constant", 0.0)

@@ -24,7 +24,7 @@ from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import Problem
 from dimfree.problem.activation import Written
-from dimfree.progress import Watcher, nobody
+from dimfree.progress import PartWatcher, nobody
 from dimfree.questions.answer import Answer
 from dimfree.questions.escape.link import label_of
 from dimfree.questions.spectral.descent import Descent, descent
@@ -157,7 +157,7 @@ def spectral(
     seeds: int = 8,
     seed: int | None = None,
     budget: float = 120.0,
-    watch: Watcher = nobody,
+    watch: PartWatcher = nobody,
 ) -> Spectral:
     """What estimators that preprocess labels make of samples of a single-index target, and what SGD would take.
 

@@ -13,7 +13,7 @@ from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
 from dimfree.gaussian.nodes import Table, Vector
-from dimfree.progress import Watcher, nobody
+from dimfree.progress import PartWatcher, nobody
 from dimfree.questions.spectral.estimators import Estimator
 
 LARGEST = 2000  # dimension of a dense eigensolver; iterative ones converge badly on matrices unbounded from below
@@ -38,7 +38,7 @@ def measured_overlaps(
     estimators: Sequence[Estimator],
     counts: Sequence[int],
     seeds: Sequence[tuple[int, int]],
-    watch: Watcher = nobody,
+    watch: PartWatcher = nobody,
 ) -> Float[np.ndarray, "estimator count seed"]:
     """Squared overlaps with the direction; larger counts (they increase) contain the samples of smaller ones."""
     found = np.zeros((len(estimators), len(counts), len(seeds)))
