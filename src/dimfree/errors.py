@@ -34,9 +34,20 @@ class OutputError(DimfreeError):
     """A result could not be written or read."""
 
 
-def in_one_line(failure: Exception) -> str:
-    """What an exception of another library says, which may be several lines."""
+def in_one_line(failure: BaseException) -> str:
+    """All that an exception of another library says, which may be several lines."""
     return " ".join(str(failure).split())
+
+
+def first_line(failure: BaseException) -> str:
+    """The first line of what an exception says, up to 200 characters; the name of its type if it says nothing."""
+    return (str(failure).strip().splitlines() or [type(failure).__name__])[0][:200]
+
+
+def type_and_first_line(failure: BaseException) -> str:
+    """The name of an exception's type and, if it says anything, the first line of that."""
+    name, said = type(failure).__name__, first_line(failure)
+    return name if said == name else f"{name}: {said}"
 
 
 class DimfreeWarning(UserWarning):

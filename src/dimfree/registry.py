@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
-from dimfree.errors import PluginWarning, ProblemError, suggest
+from dimfree.errors import PluginWarning, ProblemError, suggest, type_and_first_line
 
 if TYPE_CHECKING:
     from dimfree.description import AnyDescription
@@ -173,7 +173,7 @@ def _loaded(point: EntryPoint) -> Any:
     try:
         return point.load()
     except Exception as failure:  # whatever a stranger's module does, it must not end every command
-        _warn(point, f"it cannot be loaded ({type(failure).__name__}: {failure})")
+        _warn(point, f"it cannot be loaded ({type_and_first_line(failure)})")
         return None
 
 

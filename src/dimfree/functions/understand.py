@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dimfree.errors import ProblemError
+from dimfree.errors import ProblemError, type_and_first_line
 from dimfree.functions.activation import Activation, General, PiecewiseLinear, Polynomial
 
 _REACH = 20.0  # preactivations beyond this have no weight
@@ -71,7 +71,7 @@ def _check(f: _Derivatives, name: str) -> None:
         finite = np.isfinite(f.value(everywhere)).all() and np.isfinite(f.slope(everywhere)).all()
     except Exception as failure:
         raise ProblemError(
-            f"the activation {name} does not run on a jax array ({type(failure).__name__}: {_first_line(failure)}); "
+            f"the activation {name} does not run on a jax array ({type_and_first_line(failure)}); "
             "write it with jax.numpy functions that map each number on its own."
         ) from None
     if not finite:
@@ -99,10 +99,6 @@ def _check_growth(f: _Derivatives, name: str) -> None:
         raise ProblemError(
             f"the activation {name} grows like a Gaussian or faster, so that its Gaussian averages do not exist."
         )
-
-
-def _first_line(failure: Exception) -> str:
-    return (str(failure).splitlines() or ["without a message"])[0][:200]
 
 
 def jumps(f: _OnVectors) -> list[float]:

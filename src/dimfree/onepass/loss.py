@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dimfree.errors import ProblemError
+from dimfree.errors import ProblemError, type_and_first_line
 from dimfree.functions.sample_loss import (
     AbsoluteLoss,
     ClippedLoss,
@@ -98,8 +98,8 @@ def _check(loss: FunctionLoss, label: float) -> None:
         values, errors = value(f), error(f)
     except Exception as failure:
         raise ProblemError(
-            f"the loss {loss.name} does not run on jax arrays ({type(failure).__name__}: "
-            f"{(str(failure).splitlines() or ['without a message'])[0][:200]}); write it with jax.numpy functions of (f, y)."
+            f"the loss {loss.name} does not run on jax arrays ({type_and_first_line(failure)}); "
+            "write it with jax.numpy functions of (f, y)."
         ) from None
     if values.shape != f.shape:
         raise ProblemError(f"the loss {loss.name} is not elementwise; it must map each pair (f, y) on its own.")

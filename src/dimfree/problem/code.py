@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dimfree.errors import CodeError, ProblemError
+from dimfree.errors import CodeError, ProblemError, type_and_first_line
 from dimfree.problem.activation import PATH
 from dimfree.problem.section import Section
 
@@ -28,7 +28,7 @@ def function_at(path: str, what: str = "activation", folders: Sequence[Path] = (
             found = getattr(found, part)
     except (Exception, SystemExit) as failure:  # whatever somebody's module does while it is imported
         raise ProblemError(
-            f"the {what} {path!r} cannot be imported ({type(failure).__name__}: {_first_line(failure)}); "
+            f"the {what} {path!r} cannot be imported ({type_and_first_line(failure)}); "
             "give an importable module and a function in it."
         ) from None
     if not callable(found):
@@ -71,7 +71,3 @@ def _searched_too(folders: Sequence[Path]) -> Iterator[None]:
         yield
     finally:
         sys.path[:] = before
-
-
-def _first_line(failure: BaseException) -> str:
-    return (str(failure).splitlines() or ["without a message"])[0]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimfree.errors import ProblemError, in_one_line, suggest
+from dimfree.errors import ProblemError, in_one_line, suggest, type_and_first_line
 from dimfree.files import read_text
 from dimfree.reference import (
     committee,
@@ -134,7 +134,7 @@ def items(folder: Path | None = None) -> Iterator[Item]:
             try:
                 listed = [Item(name, *fields) for fields in _listed(content)]
             except (KeyError, TypeError, ValueError, AttributeError) as failure:
-                raise ProblemError(f"{str(file)!r} is not a reference file: {_reason(failure)}.") from None
+                raise ProblemError(f"{str(file)!r} is not a reference file: {type_and_first_line(failure)}.") from None
             yield from listed
 
 
@@ -163,12 +163,6 @@ def _listed(content: Values) -> Iterator[tuple[str, str, Values, Values, float, 
         yield "whole-file", "another-schema", {}, {}, 0.0, 0.0
 
 
-def _reason(failure: Exception) -> str:
-    """An exception in one line."""
-    said = (str(failure).splitlines() or [""])[0]
-    return f"{type(failure).__name__}: {said}" if said else type(failure).__name__
-
-
 def check(item: Item) -> Outcome:
     """Compute the item's values and compare them with what is expected."""
     if item.kind not in ADAPTERS:
@@ -179,7 +173,7 @@ def check(item: Item) -> Outcome:
         found = ADAPTERS[item.kind](item.inputs)
         complaints = list(_COMPARISONS.get(item.kind, _within_tolerance)(item, found))
     except Exception as failure:  # whatever an adapter makes of inputs that nobody checked
-        return Outcome(item.name, f"its inputs or expected values cannot be used ({_reason(failure)})")
+        return Outcome(item.name, f"its inputs or expected values cannot be used ({type_and_first_line(failure)})")
     return Outcome(item.name, "; ".join(complaints) or None)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from dimfree.errors import ProblemError
+from dimfree.errors import ProblemError, type_and_first_line
 
 _CALLS = ("exp", "log", "sqrt", "sin", "cos", "sinh", "cosh", "tanh", "abs", "sign", "maximum", "minimum", "where")
 _FUNCTIONS: dict[str, Callable[..., jax.Array]] = {name: getattr(jnp, name) for name in _CALLS} | {
@@ -37,7 +37,7 @@ def expression(written: str) -> Callable[[jax.Array], jax.Array]:
         _value(tree, jnp.zeros(()))
     except (SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as failure:
         raise ProblemError(
-            f"{written!r} is not an expression in z ({type(failure).__name__}: {failure}); use numbers, z, pi, + - * / **, "
+            f"{written!r} is not an expression in z ({type_and_first_line(failure)}); use numbers, z, pi, + - * / **, "
             f"comparisons and {', '.join(_FUNCTIONS)}."
         ) from None
     return lambda z: jnp.asarray(_value(tree, jnp.asarray(z)))

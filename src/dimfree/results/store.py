@@ -5,7 +5,7 @@ from pathlib import Path
 import h5py
 import xarray as xr
 
-from dimfree.errors import DimfreeError, OutputError
+from dimfree.errors import DimfreeError, OutputError, first_line
 from dimfree.files import check_regular, replacing
 from dimfree.machine import refuse_above_memory
 
@@ -33,8 +33,7 @@ def load(path: str | Path) -> xr.DataTree:
     except DimfreeError:
         raise
     except Exception as failure:  # the libraries have no family of errors for what they cannot read
-        said = (str(failure).splitlines() or [type(failure).__name__])[0]
-        raise OutputError(f"{str(path)!r} is not a results file that can be read: {said}.") from None
+        raise OutputError(f"{str(path)!r} is not a results file that can be read: {first_line(failure)}.") from None
 
 
 def _announced(path: str | Path) -> float:

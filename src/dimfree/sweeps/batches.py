@@ -10,7 +10,7 @@ import xarray as xr
 from dimfree._version import __version__
 from dimfree.comparison.run import run_one
 from dimfree.description import AnyDescription
-from dimfree.errors import DimfreeError
+from dimfree.errors import DimfreeError, type_and_first_line
 from dimfree.problem import Problem
 from dimfree.progress import nobody
 from dimfree.results.dataset import dataset
@@ -100,8 +100,7 @@ def _alone(one: AnyDescription, problem: Problem) -> xr.Dataset | str:
     except DimfreeError as failure:
         return str(failure)
     except Exception as failure:  # whatever it is, the other points go on
-        lines = str(failure).splitlines() or ["without a message"]
-        return f"{type(failure).__name__}: {lines[0]}"
+        return type_and_first_line(failure)
 
 
 def _lasting(data: xr.Dataset) -> dict[str, object]:

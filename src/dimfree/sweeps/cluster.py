@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from dimfree.errors import OutputError, ProblemError
+from dimfree.errors import OutputError, ProblemError, first_line
 from dimfree.sweeps.batches import Batch
 from dimfree.sweeps.engines import KILLED, Engine, Outcomes, computed, failed, outcomes_of, sent
 from dimfree.sweeps.extras import needed
@@ -66,8 +66,8 @@ class Cluster(Engine):
                 client = distributed.Client(self.where, timeout=_PATIENCE, set_as_default=False)
             except (OSError, ValueError) as failure:
                 raise OutputError(
-                    f"there is no scheduler at {self.where!r} ({_short(failure)}); start one with `dask scheduler`, "
-                    "or compute on this machine, with the cluster 'local'."
+                    f"there is no scheduler at {self.where!r} ({first_line(failure).rstrip('.')}); start one with "
+                    "`dask scheduler`, or compute on this machine, with the cluster 'local'."
                 ) from None
             with client:
                 yield client
@@ -90,7 +90,3 @@ class Cluster(Engine):
         cluster = needed("dask_jobqueue", "a SLURM cluster").SLURMCluster(**options)
         cluster.scale(jobs=jobs)
         return cluster
-
-
-def _short(failure: Exception) -> str:
-    return (str(failure).splitlines() or [type(failure).__name__])[0].rstrip(".")

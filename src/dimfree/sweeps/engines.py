@@ -12,7 +12,7 @@ from itertools import chain, islice
 from multiprocessing import get_context, parent_process, resource_tracker
 from threading import Thread
 
-from dimfree.errors import OutputError, ProblemError
+from dimfree.errors import OutputError, ProblemError, type_and_first_line
 from dimfree.sweeps.batches import Batch, Outcome, compute
 
 Outcomes = list[Outcome]
@@ -97,7 +97,7 @@ def outcomes_of(batch: Batch, result: Callable[[], Outcomes]) -> Outcomes:
     try:
         return result()
     except Exception as failure:
-        return failed(batch, f"{type(failure).__name__}: {(str(failure).splitlines() or ['without a message'])[0]}")
+        return failed(batch, type_and_first_line(failure))
 
 
 def failed(batch: Batch, why: str) -> Outcomes:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dimfree.errors import OutputError
+from dimfree.errors import OutputError, first_line
 from dimfree.files import placing, take_away, writable
 from dimfree.sweeps.assembly import Layout
 from dimfree.sweeps.axes import Axis
@@ -94,9 +94,9 @@ class Store(Shelf):
         try:
             return read_point(self._points / key, key)
         except Exception as failure:  # zarr has no family of errors for what it cannot read
-            said = (str(failure).splitlines() or [type(failure).__name__])[0]
             raise OutputError(
-                f"the point {key} in {str(self.path)!r} is damaged ({said}); run the sweep again, which computes it anew."
+                f"the point {key} in {str(self.path)!r} is damaged ({first_line(failure)}); run the sweep "
+                "again, which computes it anew."
             ) from None
 
     def failure(self, key: str) -> str:
