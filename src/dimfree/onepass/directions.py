@@ -181,6 +181,12 @@ class StructuredModel(TargetModel):
         return self
 
     @property
+    def rows_only(self) -> str | None:
+        """Classes that were given with the rows are no function of Gaussian inputs."""
+        own = self.pool is not None and self.pool.labels is not None and self.labels.signs
+        return "labels of ±1 that were given with rows have no Gaussian theory; use rows." if own else None
+
+    @property
     def too_large(self) -> str | None:
         """Coordinates that are too many to be drawn one by one."""
         if self.roots is not None:

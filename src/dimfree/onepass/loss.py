@@ -1,6 +1,7 @@
 """The loss that a problem asks for, with clipping, and what a loss of the user's must be."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -27,6 +28,8 @@ from dimfree.onepass.sections.loss import Clip, Hinge, Huber, UserLoss, loss_nam
 from dimfree.onepass.sections.training import OnePass
 from dimfree.problem.code import function_at
 
+_Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
+_OnVectors = Callable[[_Vector], _Vector]
 _CLASSES, _VALUES = (1.0, -1.0), (1.3, -0.4)  # labels at which a loss of the user's is looked at
 _NEAR = 1e-6  # how close a place must be to a declared one
 
@@ -77,22 +80,30 @@ def user_loss(written: UserLoss, classes: bool) -> FunctionLoss:
     name, given = loss_name(written), written.function
     function = function_at(given, "loss") if isinstance(given, str) else given
     loss = FunctionLoss(name, function, written.along, written.jumps)
-    for label in _CLASSES if classes else _VALUES:
-        _check(loss, label)
+    _check(loss, _CLASSES if classes else _VALUES)
     return loss
 
 
-def _check(loss: FunctionLoss, label: float) -> None:
+def _check(loss: FunctionLoss, labels: tuple[float, ...]) -> None:
     """Complain unless the loss is finite and continuous, and its error smooth but for the places that were declared."""
-
-    def of_output(function: Callable[[Array, Array], Array]) -> Callable[[Any], Any]:
-        compiled = jax.jit(lambda f: function(f, jnp.full_like(f, label)))
-        return lambda f: np.asarray(compiled(jnp.asarray(f, dtype=float)), dtype=float)
 
     def bend(f: Array, y: Array) -> Array:
         return jax.jvp(lambda at: loss.error(at, y), (f,), (jnp.ones_like(f),))[1]
 
-    value, error = of_output(loss), of_output(loss.error)
+    value, error, turn = (jax.jit(one) for one in (loss.__call__, loss.error, bend))
+    for label in labels:
+        seen = [partial(_at_label, one, label) for one in (value, error, turn)]
+        _check_values(loss, label, *seen[:2])
+        for one, does in zip(seen[1:], ("jumps", "bends"), strict=True):
+            _check_declared(loss, label, jumps(one), does)
+
+
+def _at_label(function: Callable[[Array, Array], Array], label: float, f: _Vector) -> _Vector:
+    """On NumPy vectors of outputs, at one label."""
+    return np.asarray(function(jnp.asarray(f), jnp.full(f.shape, label)), dtype=float)
+
+
+def _check_values(loss: FunctionLoss, label: float, value: _OnVectors, error: _OnVectors) -> None:
     f = np.linspace(-20, 20, 401)
     try:
         values, errors = value(f), error(f)
@@ -111,15 +122,17 @@ def _check(loss: FunctionLoss, label: float) -> None:
         )
     if torn := jumps(value):
         raise ProblemError(
-            f"the loss {loss.name} itself jumps at f = {torn[0]:.4g} for y = {label:g}, which no gradient "
-            "sees; make it continuous."
+            f"the loss {loss.name} itself jumps at f = {torn[0]:.4g} for y = {label:g}, which no gradient sees; make it "
+            "continuous."
         )
-    for seen, does in ((error, "jumps"), (of_output(bend), "bends")):
-        for at in jumps(seen):
-            place = label * at if loss.along == "margin" else label - at
-            if not any(abs(place - declared) < _NEAR for declared in loss.declared):
-                raise ProblemError(
-                    f"the error -dl/df of the loss {loss.name} {does} at f = {at:.4g} for y = {label:g}; declare it: loss = "
-                    f'{{function = "{loss.name}", along = "{loss.along}", jumps = [{place:.4g}]}}, or along = the other of '
-                    '"margin" (y f) and "residual" (y - f).'
-                )
+
+
+def _check_declared(loss: FunctionLoss, label: float, places: list[float], does: str) -> None:
+    for at in places:
+        place = label * at if loss.along == "margin" else label - at
+        if not any(abs(place - declared) < _NEAR for declared in loss.declared):
+            raise ProblemError(
+                f"the error -dl/df of the loss {loss.name} {does} at f = {at:.4g} for y = {label:g}; declare it: loss = "
+                f'{{function = "{loss.name}", along = "{loss.along}", jumps = [{place:.4g}]}}, or along = the other of '
+                '"margin" (y f) and "residual" (y - f).'
+            )

@@ -105,6 +105,8 @@ def _above_the_limit(problem: OnePassProblem, model: StructuredModel) -> Iterato
 
 def _fields_apart(seen: Mapping[str, Values]) -> Iterator[str]:
     """Risks on the rows and on Gaussian inputs of one and the same network: they differ if preactivations are not Gaussian."""
+    if GAUSSIAN not in seen:
+        return
     measured, gaussian = (float(seen[name][0].mean()) for name in ("risk", GAUSSIAN))
     off = measured / gaussian - 1 if gaussian > 0 else 0.0
     if abs(off) > _APART:

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from dimfree.onepass.inputs.directions import Directions
 from dimfree.onepass.inputs.spectrum import Spectrum
 from dimfree.onepass.kind import DataSection, sections
-from dimfree.onepass.sections.loss import NEED_SIGNS, Hinge, loss_name
+from dimfree.onepass.sections.loss import loss_name
 from dimfree.onepass.sections.matrix import check_covariance
 from dimfree.onepass.sections.network import TwoLayer
 from dimfree.onepass.sections.start import GaussianStart, OverlapStart, SphereStart, Start
@@ -76,17 +76,17 @@ class OnePassProblem(Problem):
         return self
 
     def _check_loss(self) -> None:
-        loss, data = self.training.loss, self.data
+        data = self.data
         if self.beyond_square and not data.any_loss:
             known = " or ".join(f"{name!r}" for name, section in _SECTIONS.items() if section.any_loss)
             raise ValueError(
                 f"data.kind = {data.kind!r} does not go with {self.beyond_square}, worked out for {known}; choose one of these "
                 "kinds, or the square loss of values without clipping."
             )
-        unlabelled = not data.signs and not data.learns_labels  # `check` looks at labels of rows
-        if unlabelled and (isinstance(loss, Hinge) or loss in NEED_SIGNS):
+        if self.training.needs_signs and not data.signs and not data.learns_labels:
             raise ValueError(
-                f'loss {loss_name(loss)!r} needs labels of ±1; set data.labels = "sign" (labels are values of the teacher now).'
+                f'loss {loss_name(self.training.loss)!r} needs labels of ±1; set data.labels = "sign" (labels are values of the '
+                "teacher now)."
             )
 
     def _check_that_something_learns(self) -> None:

@@ -89,6 +89,11 @@ class OnePassModel(Model):
         return 0.0
 
     @property
+    def rows_only(self) -> str | None:
+        """Why labels of this problem exist on the user's rows alone, in one sentence; None where they do not."""
+        return None
+
+    @property
     def too_large(self) -> str | None:
         """Why weight vectors of this problem do not fit into memory, in one sentence."""
         return None

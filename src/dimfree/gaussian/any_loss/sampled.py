@@ -18,14 +18,18 @@ _POINTS = 2**12
 def sampled_loss(
     model: LossLearner, state: Overlaps, bias: Float[Array, " p"] | None = None, points: int = _POINTS
 ) -> Float[Array, ""]:
-    """E l(f, y) over labels as they are drawn; of two classes both are summed over."""
+    """E l(f, y) over labels as they are drawn."""
     p, n = model.width, model.width + model.units
     u = jnp.asarray(normal_points(n, points)) @ factor(state.covariance(model.target.P), n).T
     fields = u[:, :p] if bias is None else u[:, :p] + bias
     f, f_star = jnp.mean(state.a * model.activation(fields), axis=1), model.target(u[:, p:])
+    return jnp.mean(expected_loss(model, f, f_star))
+
+
+def expected_loss(model: LossLearner, f: Float[Array, " n"], f_star: Float[Array, " n"]) -> Float[Array, " n"]:
+    """E[l(f, y) | f*]: of two classes both are summed over, noise of values is drawn, the same at every call."""
     if isinstance(model.labels, Classes):
-        plus = model.labels.P_plus(f_star, model.Delta)
-        one = jnp.ones_like(f)
-        return jnp.mean(plus * model.loss(f, one) + (1 - plus) * model.loss(f, -one))
-    hidden = model.labels.hidden(jax.random.key(0), points)
-    return jnp.mean(model.loss(f, model.labels.label(f_star, hidden, model.Delta)))
+        plus, one = model.labels.P_plus(f_star, model.Delta), jnp.ones_like(f)
+        return plus * model.loss(f, one) + (1 - plus) * model.loss(f, -one)
+    hidden = model.labels.hidden(jax.random.key(0), f.size)
+    return model.loss(f, model.labels.label(f_star, hidden, model.Delta))

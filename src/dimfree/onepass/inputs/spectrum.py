@@ -43,6 +43,7 @@ class Pool(NamedTuple):
     labels: Float[np.ndarray, " N"] | None
     dropped: int  # constant columns
     name: str  # of the file
+    classes: Float[np.ndarray, " N"] | None  # the labels as they were given, where they are +1 and -1
 
 
 class Spectrum(NamedTuple):
@@ -254,12 +255,15 @@ def _of_features(given: Features) -> Spectrum:
     x = x[:, varies] / (spread[varies] if given.scale == "each" else 1.0)
     x /= np.sqrt(np.mean(np.sum(x**2, axis=1)))
     found = diagonalised(x.shape[1] * x.T @ x / len(x))
-    labels = None if given.labels is None else _labels(given, y, len(x))
-    return found._replace(pool=Pool(x @ np.asarray(found.basis), labels, int(np.sum(~varies)), name))
+    labels = classes = None
+    if given.labels is not None:
+        raw = _labels(given, y, len(x))
+        labels, classes = (raw - raw.mean()) / raw.std(), raw if np.all(np.abs(raw) == 1) else None
+    return found._replace(pool=Pool(x @ np.asarray(found.basis), labels, int(np.sum(~varies)), name, classes))
 
 
 def _labels(given: Features, own: Vector | None, count: int) -> Vector:
-    """Centred, of variance 1; of digits the label is whether they are even."""
+    """As they are given; of digits the label is whether they are even."""
     assert given.labels is not None
     if str(given.labels) == OWN_LABELS:
         if own is None:
@@ -274,7 +278,7 @@ def _labels(given: Features, own: Vector | None, count: int) -> Vector:
         raise ProblemError(
             f"all labels are {y[0]:g}; there is nothing to learn from labels of one class, give two or more."
         )
-    return (y - y.mean()) / y.std()
+    return y
 
 
 def _check_finite(name: str, values: Matrix) -> None:

@@ -31,7 +31,9 @@ from dimfree.onepass.limits.exactness import inexact_kernels, inexact_variance
 from dimfree.onepass.limits.integration import Equations
 from dimfree.onepass.limits.mean_step import mean_growth
 from dimfree.onepass.limits.momentum import A_RATE, MomentumEquations
+from dimfree.onepass.limits.scope import infinite_variance
 from dimfree.onepass.overlap_model import DirectionsModel
+from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 from dimfree.programs.compiled import quick_program
@@ -150,6 +152,9 @@ class HighDimensional(OverlapEquations):
 
     def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
         """The limit needs one step to be small, its noise and its mean (docs/theory/committee.md, section 4)."""
+        assert isinstance(problem, OnePassProblem)
+        if model.taught is not None and (why := infinite_variance(problem, model.taught)):
+            return why
         rate, p, d, batch = float(model.effective_rate), model.width, problem.dimension, model.batch
         # a step adds (rate/p)²/(d batch) to the norms by its noise, and rate/(p d) by its mean
         largest = p * min((d * batch) ** 0.5, float(d))

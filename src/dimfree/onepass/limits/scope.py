@@ -1,10 +1,20 @@
 """What the limits of overlaps are not derived for, said in one place."""
 
+import numpy as np
+
+from dimfree.functions.activation import Polynomial
+from dimfree.functions.label_law import StudentValues
+from dimfree.functions.sample_loss import ExponentialLoss
+from dimfree.onepass.directions import TargetModel
+from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import OnePassModel
+from dimfree.onepass.start import typical_overlaps
 
 
 def not_derived(model: OnePassModel) -> str | None:
     """Why the equations of the overlaps do not hold for this network or training rule, in one sentence."""
+    if model.rows_only:
+        return model.rows_only
     if model.beyond_square:
         return square_only(model.beyond_square)
     if model.offsets:
@@ -21,6 +31,35 @@ def not_derived(model: OnePassModel) -> str | None:
     if model.all_scheduled and (float(model.omega) or float(model.omega_a)):
         return "it is derived for decays that do not follow the schedule; set training.scheduled = 'gradient'."
     return None
+
+
+def infinite_variance(problem: OnePassProblem, model: TargetModel) -> str | None:
+    """Why E[e²] does not exist, so that steps have no variance (docs/theory/losses.md, sections 4 and 7), in one sentence."""
+    if model.clip_norm is not None or model.loss.bounded:
+        return None
+    if isinstance(model.labels, StudentValues) and float(model.labels.degrees) <= 2:
+        return (
+            f"noise_law student = {float(model.labels.degrees):g} has no variance: with the {model.loss.name} loss E[e²] is "
+            'infinite and the ode does not exist; use loss = "huber" or "absolute", or training.clip.'
+        )
+    if isinstance(model.loss, ExponentialLoss) and isinstance(model.activation, Polynomial):
+        return _exponential_of_polynomial(problem, model.activation)
+    return None
+
+
+def _exponential_of_polynomial(problem: OnePassProblem, sigma: Polynomial) -> str | None:
+    """E exp(-2 y f) of f = sum_i a_i sigma(lambda_i)/p: beyond squares it is infinite, and squares bound Q."""
+    degree, start = sigma.degree, typical_overlaps(problem)
+    if degree > 2:
+        return f"exponential loss with activation {sigma.name}: E[e²] is infinite; use logistic."
+    if degree < 2 or start is None:
+        return None
+    a, q = np.asarray(start.a), np.diagonal(np.asarray(start.Q))
+    now = 4 * abs(sigma.coefficients[2]) * float(np.max(np.abs(a) * q)) / problem.network.width
+    if now < 1:
+        return None
+    why = f"E[e²] is infinite once 4·max|a|·Q/p ≥ 1 (now {now:.2g})"
+    return f"exponential loss with activation {sigma.name}: {why}; use logistic."
 
 
 def square_only(given: str) -> str:

@@ -50,7 +50,8 @@ def run_block(
         rate, pace = model.rates(first_step + s, s < active)
         products = pi * jax.lax.dynamic_slice_in_dim(base, s * batch, batch)  # (batch, p, r)
         fields = products + bias if model.offsets else products
-        gradient, pulled = gradients(model, fields, a, labels)
+        within = jax.lax.dynamic_slice_in_dim(gram, s * batch, batch, axis=1)  # x.x' of this step's samples
+        gradient, pulled = gradients(model, fields, a, labels, within)
         push = rate * model.gamma / (p * batch)
         kept = 1 - model.omega * dt * pace
         rows = jnp.zeros_like(gradient)
@@ -63,7 +64,6 @@ def run_block(
             rows = push * gradient / (kept * pi)
             pi = kept * pi
             if model.spherical and not model.noisy:  # noise comes before the projection, and is not of this block
-                within = jax.lax.dynamic_slice_in_dim(gram, s * batch, batch, axis=1)
                 pi = pi * _to_sphere(scalars.norms, kept, push, products, gradient, within, d)
             if steps > 1:  # later samples of the block see the new weights
                 base = sum((gram[i][:, None, :] * rows[i] for i in range(batch)), base)
@@ -80,12 +80,30 @@ def run_block(
 
 
 def gradients(
-    model: OnePassModel, fields: Float[Array, "batch p r"], a: Float[Array, "p r"], labels: Float[Array, "batch r"]
+    model: OnePassModel,
+    fields: Float[Array, "batch p r"],
+    a: Float[Array, "p r"],
+    labels: Float[Array, "batch r"],
+    gram: Float[Array, "batch batch r"],
 ) -> tuple[Float[Array, "batch p r"], Float[Array, "batch p r"]]:
-    """What each sample asks of preactivations, a sigma'(lambda) e, and of the second layer, sigma(lambda) e."""
+    """What each sample asks of preactivations, c = a sigma'(lambda) e, and of the second layer, sigma(lambda) e.
+
+    Where the norm of the first layer's gradient is clipped, one factor shortens all errors of the batch (docs/theory/losses.md,
+    section 4).
+    """
     values = model.activation(fields)
     error = model.error(labels, jnp.mean(a * values, axis=1))[:, None, :]
-    return a * model.activation.derivative(fields) * error, values * error
+    slopes = a * model.activation.derivative(fields)
+    if model.clip_norm is not None:
+        error = error * _shortening(model.clip_norm, slopes * error, gram)
+    return slopes * error, values * error
+
+
+def _shortening(limit: Array, c: Float[Array, "batch p r"], gram: Float[Array, "batch batch r"]) -> Float[Array, " r"]:
+    """min(1, limit/norm) with the norm sqrt(tr cᵀ G c)/(p batch) of the mean gradient, before the learning rate."""
+    batch, p, _ = c.shape
+    squared = jnp.sum(jnp.sum(gram[:, :, None, :] * c[None], axis=1) * c, axis=(0, 1)) / (p * batch) ** 2
+    return jnp.minimum(1.0, limit / jnp.sqrt(jnp.maximum(squared, 1e-300)))
 
 
 def _to_sphere(norms: Array, kept: Array, push: Array, fields: Array, gradient: Array, gram: Array, d: Array) -> Array:

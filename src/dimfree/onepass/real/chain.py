@@ -51,8 +51,8 @@ class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
         """Noise on the weights moves overlaps in a way that is not worked out."""
         if model.noisy:
             return "noise on the weights is not worked out in overlap space; leave out training.inverse_temperature, or use sgd."
-        if model.hidden_labels:
-            return model.hidden_labels
+        if why := model.hidden_labels or model.rows_only:
+            return why
         levels = model.levels
         if levels is not None and not own_law_pays(levels):
             return (

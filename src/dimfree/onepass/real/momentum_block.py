@@ -58,7 +58,8 @@ def run_moving_block(
         on = s < active
         fields = jax.lax.dynamic_slice_in_dim(base.w, s * batch, batch)
         fields = fields + now.at.bias if model.offsets else fields
-        gradient, pulled = gradients(model, fields, now.at.a, labels)
+        within = jax.lax.dynamic_slice_in_dim(gram, s * batch, batch, axis=1)
+        gradient, pulled = gradients(model, fields, now.at.a, labels, within)
         if model.train_w:
             rows = jnp.where(on, push, 0.0) * gradient
             ahead, M = _rule(model, model.omega, on)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from dimfree.description import Cost, Observed, Values
+from dimfree.gaussian.any_loss.sampled import expected_loss
 from dimfree.onepass.directions import StructuredModel, level_overlaps, structured_observables
 from dimfree.onepass.pool import GAUSSIAN, says_of_rows
 from dimfree.onepass.real.blocked import AtBlock, BlockedSGD
@@ -73,7 +74,7 @@ class RowsSGD(BlockedSGD[StructuredModel, Network]):
         return level_overlaps(model, network), network.scalars.bias.T, self.risks(model, network)
 
     def risks(self, model: StructuredModel, network: Network) -> Float[Array, " r"]:
-        """Averages over all rows, without the noise floor."""
+        """Averages over all rows: of the square loss of values without the noise floor."""
         assert model.pool is not None
         rows, labels = model.pool
         teachers = model.target(rows @ network.teachers.T)
@@ -81,6 +82,8 @@ class RowsSGD(BlockedSGD[StructuredModel, Network]):
         def one(inputs: tuple[Array, Array, Array]) -> Array:
             W, bias, a = inputs
             f = jnp.mean(a * model.activation(rows @ W.T + bias), axis=1)
+            if not model.excess:
+                return jnp.mean(expected_loss(model, f, teachers) if labels is None else model.loss(f, labels))
             if labels is None:
                 return jnp.mean((teachers - f) ** 2) / 2
             return (jnp.mean((labels - f) ** 2) - model.Delta) / 2
@@ -92,4 +95,5 @@ class RowsSGD(BlockedSGD[StructuredModel, Network]):
         blocks, bias, risk = looks
         seen = structured_observables(model, blocks, bias)
         seen.pop("components", None)  # those of Gaussian inputs
-        return seen | {"risk": risk, GAUSSIAN: seen["risk"]}
+        gaussian = {} if model.rows_only else {GAUSSIAN: seen["risk"]}
+        return seen | {"risk": risk} | gaussian

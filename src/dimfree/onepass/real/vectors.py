@@ -38,8 +38,8 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         return Cost(COMPILING + steps * model.batch * R * per_sample + looks, steps, memory)
 
     def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
-        """Vectors that would fill the memory."""
-        return model.too_large
+        """Vectors that would fill the memory, and labels of rows alone."""
+        return model.rows_only or model.too_large
 
     def twin(self, model: OnePassModel) -> tuple[Dynamics[Any, Start, Any], OnePassModel]:
         """With momentum, vectors and their velocities."""

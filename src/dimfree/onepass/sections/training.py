@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
-from dimfree.onepass.sections.loss import Clipping, Loss, loss_name
+from dimfree.onepass.sections.loss import NEED_SIGNS, Clipping, Hinge, Loss, loss_name
 from dimfree.problem.schedule import Schedule
 from dimfree.problem.section import Section
 
@@ -58,6 +58,11 @@ class OnePass(Section):
             if self.momentum and given:
                 raise ValueError(f"momentum together with {name} is not derived; leave one of them out.")
         return self
+
+    @property
+    def needs_signs(self) -> bool:
+        """Whether the loss is one of labels +1 and -1."""
+        return isinstance(self.loss, Hinge) or self.loss in NEED_SIGNS
 
     @property
     def beyond_square(self) -> str | None:

@@ -13,10 +13,11 @@ from dimfree.functions.named import activation
 from dimfree.functions.target import Committee, HermiteLink, Target
 from dimfree.onepass.directions import StructuredModel, TeacherModel, few_directions
 from dimfree.onepass.kinds.teacher.section import MultiIndex, TeacherNetwork
-from dimfree.onepass.label_laws import label_law
+from dimfree.onepass.label_laws import label_law, of_rows
 from dimfree.onepass.law import Pool
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import rule_of
+from dimfree.onepass.sections.loss import loss_name
 from dimfree.onepass.sections.network import prefactor
 
 _VECTORS = 10_000_000  # coordinates that are drawn one by one on structured inputs
@@ -40,19 +41,34 @@ def structured_model(problem: OnePassProblem) -> StructuredModel:
     if problem.learns_labels:
         w, noise = found.linear_teacher
         P = np.array([[found.coordinates @ w**2 / found.dimension]])
+    labels, pool = label_law(data), None if found.pool is None else Pool(*jax.device_put(found.pool[:2]))
+    if pool is not None and problem.learns_labels and problem.training.needs_signs:
+        labels, pool = of_rows(), pool._replace(labels=jax.device_put(_classes(problem)))
     training, vectors = problem.training, (2 if problem.training.momentum else 1) * problem.network.width + data.units
     return StructuredModel(
         **rule_of(problem),
         target=_target(data, P),
         Delta=jax.device_put(noise),
-        labels=label_law(data),
+        labels=labels,
         few=few_directions(found.multiplicities, vectors, training.batch),
         on_rows=False,
         s=jax.device_put(found.values),
         multiplicities=jax.device_put(found.multiplicities.astype(float)),
         roots=jax.device_put(np.sqrt(found.coordinates).astype(np.float32)) if found.dimension <= _VECTORS else None,
-        pool=None if found.pool is None else Pool(*jax.device_put(found.pool[:2])),
+        pool=pool,
     )
+
+
+def _classes(problem: OnePassProblem) -> Float[np.ndarray, " N"]:
+    """The user's own labels, for a loss that needs classes."""
+    pool = problem.spectrum.pool
+    assert pool is not None
+    if pool.classes is None:
+        raise ProblemError(
+            f"loss {loss_name(problem.training.loss)!r} needs labels of ±1, and data.covariance.labels has other numbers; write "
+            "the two classes as 1 and -1, or choose another loss."
+        )
+    return pool.classes
 
 
 def _target(data: TeacherNetwork | MultiIndex, overlap: Float[np.ndarray, "k k"]) -> Target:

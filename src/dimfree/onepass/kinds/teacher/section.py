@@ -91,6 +91,11 @@ class GaussianInputs(DataSection):
                 "true labels with a non-linear network have no Gaussian theory; give a teacher (leave out "
                 "data.covariance.labels), or set data.units = 1 and both activations to 'linear'."
             )
+        if self.learns_labels and (self.signs or self.beyond_square):
+            raise ValueError(
+                "data.labels and data.noise_law say how a label follows from a teacher, and data.covariance.labels are labels "
+                "themselves; leave out one of them."
+            )
         if self.learns_labels and isinstance(problem.start, WeightsStart):
             raise ValueError(
                 "start.kind = 'weights' brings a teacher, and data.covariance.labels are another one; "

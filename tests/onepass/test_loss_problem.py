@@ -1,0 +1,230 @@
+"""A problem with a loss, a label law and clipping: what it says, what it keeps, and one sentence for what does not fit."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dimfree as df
+from dimfree.errors import CodeError, ProblemError, RefusalError
+from dimfree.onepass.model import model
+from dimfree.problem.toml import dumps
+from dimfree.registry import candidates
+from dimfree.setting import why_not
+
+SIGNS = df.Problem(data={"labels": "sign"}, training={"loss": "logistic"}, run={"until": 5.0})
+VALUES = df.Problem(run={"until": 5.0})
+
+
+def margin_of_one(f, y):
+    return jnp.maximum(1 - y * f, 0.0)
+
+
+def bent(f, y):
+    return jnp.where(f > 0.5, (f - 0.5) ** 2, 0.0)
+
+
+def torn(f, y):
+    return jnp.where(y * f > 0.25, 0.0, 1.0) + f**2
+
+
+def endless(f, y):
+    return 1 / f
+
+
+def smooth(f, y):
+    return jnp.log(jnp.cosh(y - f))
+
+
+def test_old_problems_say_nothing_of_losses_and_labels():
+    text = dumps(VALUES)
+    assert not any(word in text for word in ("loss", "clip", "labels", "flip", "slope", "noise_law"))
+    m = model(VALUES)
+    assert m.plain
+    assert VALUES.unusual is None
+    assert VALUES.data.noise == 1e-3
+
+
+def test_a_loss_with_its_own_number_is_its_name():
+    hinge = SIGNS.replace(**{"training.loss": {"kind": "hinge", "margin": 1.0}})
+    assert hinge.training.loss == "hinge"
+    assert hinge.digest == SIGNS.replace(**{"training.loss": "hinge"}).digest
+    other = SIGNS.replace(**{"training.loss": {"kind": "hinge", "margin": 0.0}})
+    assert other.digest != hinge.digest
+    assert df.loads(dumps(other)) == other
+
+
+def test_classes_have_no_noise_unless_it_is_asked_for():
+    assert SIGNS.data.noise == 0
+    assert df.Teacher(labels="sign").noise == 0
+    assert df.MultiIndex(labels="logistic").noise == 0
+    assert VALUES.replace(**{"data.labels": "sign"}).data.noise == 0
+    assert SIGNS.replace(**{"data.labels": "value", "training.loss": "square"}).data.noise == 1e-3
+    assert SIGNS.replace(**{"data.noise": 0.3}).data.noise == 0.3
+
+
+def test_other_numbers_are_the_same_program():
+    import jax
+
+    def structure(**changes):
+        return jax.tree.structure(model(SIGNS.replace(**changes)))
+
+    a = structure(
+        **{"training.loss": {"kind": "hinge", "margin": 0.2}, "data.flip": 0.1, "training.clip": {"norm": 1.0}}
+    )
+    b = structure(
+        **{"training.loss": {"kind": "hinge", "margin": 0.7}, "data.flip": 0.2, "training.clip": {"norm": 0.1}}
+    )
+    assert a == b
+
+
+SENTENCES = {
+    "labels": (
+        {"training.loss": "hinge"},
+        "loss 'hinge' needs labels of ±1; set data.labels = \"sign\" (labels are values of the teacher now).",
+    ),
+    "flip": (
+        {"data.labels": "sign", "data.flip": 0.6},
+        "flip must be at least 0 and below 0.5; got 0.6 (swap the classes instead).",
+    ),
+    "flip of values": (
+        {"data.flip": 0.1},
+        "flip = 0.1 is for labels = \"sign\", and labels are 'value'; leave it out.",
+    ),
+    "slope": ({"data.slope": 2.0}, "slope = 2 is for labels = \"logistic\", and labels are 'value'; leave it out."),
+    "noise of logistic labels": (
+        {"data.labels": "logistic", "data.noise": 0.1},
+        'noise = 0.1 does not go with labels = "logistic", which are random by themselves; leave noise out, or lower slope.',
+    ),
+    "noise law of signs": (
+        {"data.labels": "sign", "data.noise_law": {"student": 3.0}},
+        "noise_law is for labels = \"value\", and labels are 'sign'; leave it out.",
+    ),
+    "name": ({"training.loss": "logstic"}, "there is no loss 'logstic'; did you mean 'logistic'? A jax.numpy function"),
+    "number": (
+        {"training.loss": {"kind": "logistic", "margin": 1.0}},
+        "the loss 'logistic' has no number; write loss =",
+    ),
+    "threshold": (
+        {"training.loss": {"kind": "huber", "threshold": 0.0}},
+        "got threshold = 0.0: input should be greater",
+    ),
+    "clip": ({"training.clip": 1.0}, 'clip = 1.0 is not known; write "none", {error = 1.0} or {norm = 0.3}.'),
+    "two clips": (
+        {"training.clip": {"error": 1.0, "norm": 1.0}},
+        "give one number: {error = 1.0} clips errors, {norm = 0.3} gradients.",
+    ),
+    "kind of data": (
+        {"data.kind": "hypercube", "training.loss": "huber"},
+        "data.kind = 'hypercube' does not go with the huber loss, worked out for 'teacher'",
+    ),
+    "hidden manifold": (
+        {"data.kind": "hidden-manifold", "data.labels": "sign"},
+        "data.kind = 'hidden-manifold' does not go with labels of ±1, worked out for 'teacher'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SENTENCES)
+def test_what_does_not_fit_is_said_in_one_sentence(case):
+    changes, sentence = SENTENCES[case]
+    with pytest.raises(ProblemError) as caught:
+        VALUES.replace(**changes)
+    assert sentence in str(caught.value)
+
+
+USERS = {
+    "not finite": (endless, "is not finite at f = 0, y = 1; it must be finite for all f."),
+    "a jump": (
+        margin_of_one,
+        "the error -dl/df of the loss margin_of_one jumps at f = 1 for y = 1; declare it: loss = {function = "
+        '"margin_of_one", along = "margin", jumps = [1]}',
+    ),
+    "a bend": (bent, "the error -dl/df of the loss bent bends at f = 0.5 for y = 1"),
+    "torn": (torn, "the loss torn itself jumps at f = 0.25 for y = 1, which no gradient sees; make it continuous."),
+    "not a function of two": (lambda f: f, "does not run on jax arrays (TypeError"),
+}
+
+
+@pytest.mark.parametrize("case", USERS)
+def test_a_loss_of_the_users_that_cannot_be_is_refused(case):
+    function, sentence = USERS[case]
+    with pytest.raises(ProblemError) as caught:
+        model(SIGNS.replace(**{"training.loss": function}))
+    assert sentence in str(caught.value)
+
+
+def test_a_declared_jump_is_taken():
+    written = {"function": margin_of_one, "jumps": [1.0]}
+    mine, own = (model(SIGNS.replace(**{"training.loss": loss})).loss for loss in (written, "hinge"))
+    f, y = jnp.linspace(-2, 2, 40), jnp.asarray(np.resize([1.0, -1.0], 40))
+    np.testing.assert_allclose(mine.error(f, y), own.error(f, y))
+    assert [float(x) for x in mine.jumps] == [1.0]
+    assert mine.along == own.along == "margin"
+
+
+def test_a_loss_by_its_path_needs_permission(tmp_path):
+    text = dumps(VALUES.replace(**{"training.loss": smooth}))
+    assert f'loss = "{__name__}:smooth"' in text
+    with pytest.raises(CodeError, match=r"training\.loss = .* names code"):
+        df.loads(text)
+    assert model(df.loads(text, allow_code=True)).loss.smooth
+    with pytest.raises(ProblemError, match="the loss 'no_such_module:f' cannot be imported"):
+        model(VALUES.replace(**{"training.loss": "no_such_module:f"}))
+
+
+REFUSES = {
+    "student": (
+        {"data.noise_law": {"student": 1.5}},
+        "noise_law student = 1.5 has no variance: with the square loss E[e²] is infinite and the ode does not exist; use loss = "
+        '"huber" or "absolute", or training.clip.',
+    ),
+    "exponential": (
+        {
+            **{"data.labels": "sign", "training.loss": "exponential", "network.activation": "square"},
+            **{"network.width": 3, "start": {"kind": "gaussian", "scale": 1.0}},
+        },
+        "exponential loss with activation square: E[e²] is infinite once 4·max|a|·Q/p ≥ 1 (now 1.3); use logistic.",
+    ),
+    "cubic": (
+        {"data.labels": "sign", "training.loss": "exponential", "network.activation": "he3"},
+        "exponential loss with activation he3: E[e²] is infinite; use logistic.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSES)
+def test_steps_without_a_variance_have_no_ode(case):
+    changes, sentence = REFUSES[case]
+    problem = VALUES.replace(**changes)
+    every = {one.name: one for one in candidates(problem)}
+    assert why_not(every["ode"], problem) == sentence
+    assert why_not(every["sgd"], problem) is None
+    assert why_not(every["chain"], problem) is None
+
+
+LIMITS = ("mean-field", "dimensionless", "diffusion", "pde")
+BEYOND = {
+    "loss": ({"data.labels": "sign", "training.loss": "logistic"}, "the logistic loss"),
+    "labels": ({"data.labels": "sign"}, "labels of ±1"),
+    "noise": ({"data.noise_law": {"student": 3.0}}, "Student noise"),
+    "clip": ({"training.clip": {"error": 1.0}}, "clipping"),
+}
+
+
+@pytest.mark.parametrize("case", BEYOND)
+def test_limits_that_are_not_derived_refuse(case):
+    changes, words = BEYOND[case]
+    problem = VALUES.replace(**changes)
+    every = {one.name: one for one in candidates(problem)}
+    for name in LIMITS:
+        reason = why_not(every[name], problem)
+        assert reason == (
+            f"it is derived for the square loss of values with Gaussian noise, not for {words}; use sgd or chain."
+        ), name
+    assert problem.unusual == words
+
+
+@pytest.mark.parametrize("question", ["exit_times", "optimise", "regime", "sample_complexity"])
+def test_questions_that_are_not_derived_refuse(question):
+    with pytest.raises(RefusalError, match="the logistic loss"):
+        getattr(df, question)(SIGNS)
