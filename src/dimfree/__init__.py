@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from dimfree.onepass.binned_chain import BinnedChain
     from dimfree.onepass.directions import StructuredModel, TeacherModel
     from dimfree.onepass.inputs.covariance import Covariance
+    from dimfree.onepass.kinds.clusters.section import Clusters
     from dimfree.onepass.kinds.gaussians.model import TwoGaussiansModel
     from dimfree.onepass.kinds.gaussians.section import TwoGaussians
     from dimfree.onepass.kinds.hypercube.model import HypercubeModel
@@ -203,6 +204,7 @@ _HOMES = {
         "Dimensionless",
         "MeanField",
     ),
+    "dimfree.onepass.kinds.clusters.section": ("Clusters",),
     "dimfree.onepass.kinds.gaussians.model": ("TwoGaussiansModel",),
     "dimfree.onepass.kinds.gaussians.section": ("TwoGaussians",),
     "dimfree.onepass.kinds.hypercube.model": ("HypercubeModel",),

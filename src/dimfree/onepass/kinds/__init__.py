@@ -1,8 +1,9 @@
 """Kinds of data, side by side: a folder each, and a line in the table."""
 
+from dimfree.onepass.kinds.clusters import KIND as _CLUSTERS
 from dimfree.onepass.kinds.gaussians import KIND as _GAUSSIANS
 from dimfree.onepass.kinds.hypercube import KIND as _HYPERCUBE
 from dimfree.onepass.kinds.manifold import KIND as _MANIFOLD
 from dimfree.onepass.kinds.teacher import KIND as _TEACHER
 
-OWN = (_TEACHER, _GAUSSIANS, _HYPERCUBE, _MANIFOLD)
+OWN = (_TEACHER, _GAUSSIANS, _HYPERCUBE, _MANIFOLD, _CLUSTERS)

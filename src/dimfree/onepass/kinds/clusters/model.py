@@ -1,0 +1,131 @@
+"""Clusters in the letters of their sheet (docs/theory/losses.md, section 3)."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dimfree.description import Observed
+from dimfree.gaussian.moments import GradientTerms
+from dimfree.onepass.kinds.clusters.averages import driving, is_linear, judged
+from dimfree.onepass.kinds.clusters.bayes import bayes_error
+from dimfree.onepass.kinds.clusters.law import ClusterLaw, Mixture
+from dimfree.onepass.kinds.clusters.points import MOST_NESTED, Rule, points_of
+from dimfree.onepass.kinds.clusters.section import Clusters
+from dimfree.onepass.overlap_model import DirectionsModel
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.rule import rule_of
+from dimfree.states.overlaps import Overlaps
+
+_NODES, _FEWER, _LOOKS = Rule(20), Rule(14), Rule(10)  # nodes for each panel: of equations, and of saved times
+_TOGETHER = 200_000  # points of averages that are there at once
+
+
+class ClusterModel(DirectionsModel):
+    """Inputs in clusters, labels of the cluster."""
+
+    about: ClassVar[str] = "fresh samples of clusters"
+    directions: int = eqx.field(static=True)  # k
+    mixture: Mixture
+    overlap: Float[Array, "k k"]
+    bayes: Float[Array, ""]  # the lowest error that any rule has
+
+    @property
+    def units(self) -> int:
+        """k, how many directions the means lie along."""
+        return self.directions
+
+    @property
+    def P(self) -> Float[Array, "k k"]:
+        """Overlaps between the directions."""
+        return self.overlap
+
+    @property
+    def law(self) -> ClusterLaw:
+        """A cluster for every input."""
+        return ClusterLaw(self.mixture)
+
+    def terms(self, state: Overlaps) -> GradientTerms:
+        """Equation (3.2); J = D Omega^-1, of which only the mean of a step at finite d asks."""
+        D, _, Psia = driving(self, state, self._rule)
+        H, PsiM = D[:, : self.width], D[:, self.width :]
+        J = jnp.linalg.lstsq(state.covariance(self.P), D.T)[0].T
+        return GradientTerms(PsiM, H + H.T, Psia, J, self.risk(state))
+
+    def variance(self, state: Overlaps) -> Float[Array, "p p"]:
+        """Sum of pi_c v_c E_c[c cᵀ]."""
+        return driving(self, state, self._rule).Var
+
+    def lengthened(self, state: Overlaps) -> Float[Array, "p p"]:
+        """With |x|² at the dimension of the model (equation 3.3)."""
+        return driving(self, state, self._rule, finite=True).Var
+
+    def risk(self, state: Overlaps, bias: Float[Array, " p"] | None = None) -> Float[Array, ""]:
+        """E l(f, y) over labels as they are drawn."""
+        return judged(self, state, bias, _LOOKS).risk
+
+    def observables(self, overlaps: Overlaps, bias: Float[Array, "t r p"] | None = None) -> Observed:
+        """Overlaps, risk and test error, and the error that no rule gets below."""
+        shape = overlaps.a.shape[:2]
+        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (overlaps, bias))
+        together = max(1, min(256, flat[0].a.shape[0], _TOGETHER // points_of(self.activation, self._fields, _LOOKS)))
+        risk, error = jax.lax.map(lambda now: judged(self, now[0], now[1], _LOOKS), flat, batch_size=together)
+        seen = {"risk": risk.reshape(shape), "test_error": error.reshape(shape)}
+        seen |= {"bayes_error": jnp.broadcast_to(self.bayes, shape)}
+        seen |= {"Q": overlaps.Q, "M": overlaps.M, "a": overlaps.a}
+        return seen | ({"bias": bias} if self.offsets and bias is not None else {})
+
+    @property
+    def _fields(self) -> int:
+        """How many fields averages are taken over."""
+        return 1 if is_linear(self) else self.width
+
+    @property
+    def _rule(self) -> Rule:
+        """That of equations; the fewer, the more units there are."""
+        return _NODES if self._fields < MOST_NESTED else _FEWER
+
+    @property
+    def risk_seconds(self) -> float:
+        """All points, for every cluster."""
+        return self._seconds(_LOOKS)
+
+    def seconds(self, *, variance_on: bool) -> float:
+        """Once for the drift, once for the variance."""
+        return (1 + variance_on) * self._seconds(self._rule)
+
+    def _seconds(self, rule: Rule) -> float:
+        points = points_of(self.activation, self._fields, rule) * self.mixture.weights.size
+        return 1e-4 + 2e-8 * points * self.width
+
+    def numbers(self) -> Iterator[tuple[str, float]]:
+        """Where clusters lie, and how wide they are."""
+        yield "data.means", float(np.max(np.abs(np.asarray(self.mixture.S))))
+        yield "data.variances", float(np.max(np.asarray(self.mixture.v)))
+
+    def cautions(self) -> Iterator[str]:
+        """Averages over fixed points."""
+        if self._fields > MOST_NESTED:
+            yield (
+                f"averages over {self.width} preactivations are sampled at fixed points, where they are good to about 1e-3; "
+                "compare with chain, which has no such error, or lower network.width to 3."
+            )
+
+
+def cluster_model(problem: OnePassProblem) -> ClusterModel:
+    """The model of a problem on clusters."""
+    data = problem.data
+    assert isinstance(data, Clusters)
+    numbers = (data.shares, data.coefficients, data.spreads, np.array(data.labels, dtype=float), data.flip)
+    mixture = Mixture(*(jax.device_put(np.asarray(x, dtype=float)) for x in numbers))
+    return ClusterModel(
+        **rule_of(problem),
+        directions=data.units,
+        mixture=mixture,
+        overlap=jax.device_put(data.teacher_overlap),
+        bayes=jax.device_put(bayes_error(data, problem.dimension)),
+    )
