@@ -113,6 +113,7 @@ def _run_one(problem: "Problem", by: str, out: Path, as_json: bool, quiet: bool)
     prepare(out)
     from dimfree.comparison.comparison import alone
     from dimfree.comparison.run import run_one
+    from dimfree.plain_data import plain
     from dimfree.results.checkpoint import checkpoints_in
 
     with checkpoints_in(out / "checkpoints") as kept:
@@ -125,7 +126,7 @@ def _run_one(problem: "Problem", by: str, out: Path, as_json: bool, quiet: bool)
                 written["figure"] = str(out / f"{title}.png")
                 found.plot(written["figure"])
     if as_json:
-        typer.echo(json.dumps({"description": data.attrs["description"], **_numbers(data), **written}, indent=2))
+        typer.echo(json.dumps(plain({"description": data.attrs["description"], **_numbers(data), **written}), indent=2))
         return
     _print_numbers(data)
     say("\n".join(f"{kind + ':':<9}{path}" for kind, path in written.items()), quiet)

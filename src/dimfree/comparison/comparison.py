@@ -1,7 +1,7 @@
 """All accounts of one problem side by side: distances, verdict, table, figure, file."""
 
 from collections.abc import Iterable
-from math import isfinite, isnan
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ from dimfree.comparison.words import BEST_FIRST, OPEN, grade, sentence
 from dimfree.drawing import drawing
 from dimfree.errors import DimfreeError, OutputError
 from dimfree.pages import PAPER, Page
+from dimfree.plain_data import plain
 from dimfree.problem import Problem
 from dimfree.problem.toml import read
 from dimfree.registry import setting_of
@@ -153,13 +154,13 @@ class Comparison(NamedTuple):
         return "\n".join([table, *([""] if verdicts else []), *verdicts, "", *map(wrapped, self.remarks()), end]) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """The summary as plain data; numbers that are not finite are left empty."""
+        """The summary as plain data; numbers that are not finite are None."""
         said, grades = self.verdicts(), self.grades() if self.reference else {}
         return {
             "problem": self.problem.model_dump(mode="json"),
             "reference": self.reference,
             "descriptions": {
-                name: _plain(d)
+                name: plain(d)
                 | {
                     "verdict": said.get(name, _REFERENCE),
                     "grade": grades.get(name),
@@ -245,10 +246,3 @@ def _deviation(d: Judgement) -> tuple[str, str, str]:
 
 def _signed(percent: float) -> str:
     return f"{percent:+.0f}" if 10 <= abs(percent) < 1e4 else f"{percent:+.2g}"
-
-
-def _plain(value: Any) -> Any:
-    """Named tuples as tables, and nothing that JSON cannot say."""
-    if hasattr(value, "_asdict"):
-        return {name: _plain(part) for name, part in value._asdict().items()}
-    return None if isinstance(value, float) and not isfinite(value) else value

@@ -16,6 +16,7 @@ from dimfree.drawing import style
 from dimfree.files import replacing, save_figure, together
 from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.shelf import entry as named
+from dimfree.plain_data import plain
 from dimfree.progress import PartWatcher, nobody
 from dimfree.results.store import save
 from dimfree.strokes import tell_apart
@@ -54,13 +55,13 @@ class Reproduction(NamedTuple):
         return "\n".join([f"{self.name}: {self.title}", *rows, f"{verdict} ({len(self.claims)} checked)."])
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """The same as plain data: an open end of a range is None."""
         return {
             "name": self.name,
             "title": self.title,
             "full": self.full,
             "holds": self.holds,
-            "claims": [_finite(claim._asdict()) | {"holds": claim.holds} for claim in self.claims],
+            "claims": [plain(claim) | {"holds": claim.holds} for claim in self.claims],
             "files": {kind: str(path) for kind, path in self.files._asdict().items()},
             "cpu_seconds": self.cpu_seconds,
             "dimfree_version": __version__,
@@ -105,8 +106,3 @@ def _range(claim: Claim) -> str:
     if math.isinf(claim.low):
         return f"at most {claim.high:.4g}"
     return f"at least {claim.low:.4g}" if math.isinf(claim.high) else f"in [{claim.low:.4g}, {claim.high:.4g}]"
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no infinity: an open end is null."""
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}

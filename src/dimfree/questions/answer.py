@@ -13,6 +13,7 @@ from rich.text import Text
 
 from dimfree.comparison.text import plain_text, slim
 from dimfree.drawing import drawing
+from dimfree.plain_data import plain
 from dimfree.problem import Problem
 from dimfree.results.dataset import origin
 from dimfree.results.store import save
@@ -35,7 +36,7 @@ class Answer(ABC, Generic[P]):
 
     @abstractmethod
     def values(self) -> dict[str, object]:
-        """The numbers as plain data."""
+        """The numbers by name; `to_dict` makes plain data of them."""
 
     @abstractmethod
     def datasets(self) -> Mapping[str, xr.Dataset]:
@@ -58,8 +59,8 @@ class Answer(ABC, Generic[P]):
         return self.summary()
 
     def to_dict(self) -> dict[str, object]:
-        """Problem and numbers as plain data."""
-        return {"problem": self.problem.model_dump(mode="json")} | self.values()
+        """Problem and numbers as plain data; what is not a finite number is None."""
+        return {"problem": self.problem.model_dump(mode="json")} | plain(self.values())
 
     def to_tree(self) -> xr.DataTree:
         """All datasets, and where they came from."""

@@ -66,12 +66,13 @@ def join(
         _check(problem, one, _times_of(piece, pieces, problem.times), piece)
         pieces.append(piece._replace(reached=None))  # only the last state is needed
         if checkpoint:
-            checkpoint.keep(partial(_joined, pieces), piece)
+            checkpoint.keep(partial(joined, pieces), piece)
         watch(piece.done)
-    return _joined(pieces)
+    return joined(pieces)
 
 
-def _joined(pieces: list[Piece]) -> dict[str, Values]:
+def joined(pieces: Sequence[Piece]) -> dict[str, Values]:
+    """All observables of an account, with leading axes (time, replica)."""
     axis, names = _AXES[pieces[0].along], pieces[0].observables
     return {name: np.concatenate([piece.observables[name] for piece in pieces], axis=axis) for name in names}
 

@@ -64,7 +64,7 @@ class FluctuationBound(Answer[OnePassProblem]):
             "reference": self.reference,
             "theory": self.theory,
             "prefactor": self.prefactor,
-            "C": self.C if np.isfinite(self.C) else None,
+            "C": self.C,
             "time": self.times.tolist(),
             "deviation": self.deviation.tolist(),
         }

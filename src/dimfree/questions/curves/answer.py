@@ -114,12 +114,12 @@ class Curve(Answer[DataSetProblem]):
     def values(self) -> dict[str, object]:
         """Numbers at the asked samples, and every line."""
         found: dict[str, object] = {
-            "samples": self.samples.tolist(),
-            "theory": {name: _plain(values) for name, values in self.theory.items()},
-            "best_ridge": _plain(self.best.lambda_),
-            "best_risk": _plain(self.best.risk),
+            "samples": self.samples,
+            "theory": self.theory,
+            "best_ridge": self.best.lambda_,
+            "best_risk": self.best.risk,
             "lines": {
-                name: {"label": one.label, "samples": one.samples.tolist(), "values": _plain(one.values)}
+                name: {"label": one.label, "samples": one.samples, "values": one.values}
                 for name, one in self.lines.items()
             },
             "advice": self.advice,
@@ -127,7 +127,7 @@ class Curve(Answer[DataSetProblem]):
         }
         for name in self.measured:
             mean, error = self.error_bars(name)
-            found[f"fitted_{name}"] = {"mean": _plain(mean), "error": _plain(error), "z": _plain(self.z_scores(name))}
+            found[f"fitted_{name}"] = {"mean": mean, "error": error, "z": self.z_scores(name)}
         return found
 
     def datasets(self) -> dict[str, xr.Dataset]:
@@ -265,8 +265,3 @@ def fits(
 def _with_error(mean: float, error: float) -> str:
     """0.0850(11): four digits behind the point, and the error in units of the last."""
     return f"{mean:.4f}({max(1, round(1e4 * error))})" if np.isfinite(error) else f"{mean:.4f}"
-
-
-def _plain(values: Numbers) -> list[float | None]:
-    """JSON knows no number that is none."""
-    return [float(value) if np.isfinite(value) else None for value in values]

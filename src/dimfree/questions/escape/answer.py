@@ -64,7 +64,7 @@ class SampleComplexity(Answer[OnePassProblem]):
             yield f"No number of samples is enough: {self.reason}."
 
     def values(self) -> dict[str, object]:
-        """The numbers; a prediction that is infinite is none."""
+        """The numbers."""
         return {
             "exponent": self.exponent,
             "generative_exponent": self.generative,
@@ -73,7 +73,7 @@ class SampleComplexity(Answer[OnePassProblem]):
             "admissible_rate": self.admissible_rate,
             "order": self.order,
             "reason": self.reason,
-            "samples": self.samples if self.samples is not None and isfinite(self.samples) else None,
+            "samples": self.samples,
         }
 
     def datasets(self) -> dict[str, xr.Dataset]:

@@ -114,14 +114,14 @@ class Exits(Answer[OnePassProblem]):
         return f"{100 * late / self.real.mean:+.2g}", f"{late / error:+.1f}" if error else ""
 
     def values(self) -> dict[str, object]:
-        """The table as plain data."""
+        """The table."""
         return {
             "threshold": self.threshold,
             "horizon": self.horizon,
             "accounts": {
                 one.name: {
-                    "mean": one.mean if np.isfinite(one.mean) else None,
-                    "standard_error": one.standard_error if np.isfinite(one.standard_error) else None,
+                    "mean": one.mean,
+                    "standard_error": one.standard_error,
                     "starts": len(one.times),
                     "stayed": one.stayed,
                 }

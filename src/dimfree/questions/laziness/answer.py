@@ -6,7 +6,6 @@ and the same time s = gamma² N t, in which all of them learn equally fast. Lemm
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,8 +100,8 @@ class Laziness(Answer[LazyProblem]):
             "means": {name: values.mean(axis=1).tolist() for name, values in self.measured.items()},
             "slopes": {name: self.slope(name) for name in _LAZY},
             "hold": self.hold,
-            "certain_from": _finite(self.certain_from),
-            "lemmas": [[_plain(one) for one in row] for row in self.lemmas],
+            "certain_from": self.certain_from,
+            "lemmas": [[_sides(one) for one in row] for row in self.lemmas],
         }
 
     def datasets(self) -> dict[str, xr.Dataset]:
@@ -202,14 +201,9 @@ def _lemmas(model: LazyModel, start: jax.Array, real: xr.Dataset) -> tuple[Lemma
     )
 
 
-def _plain(one: Lemmas) -> dict[str, object]:
-    """Both sides of every inequality; an infinite one is null."""
+def _sides(one: Lemmas) -> dict[str, object]:
+    """Both sides of every inequality."""
     rows = {
-        row.name: {"left": _finite(row.left), "right": _finite(row.right), "holds": row.holds}
-        for row in (*one.lemmas, one.condition)
+        row.name: {"left": row.left, "right": row.right, "holds": row.holds} for row in (*one.lemmas, one.condition)
     }
-    return rows | {"beta": _finite(one.beta), "measured_beta": one.measured_beta}
-
-
-def _finite(value: float) -> float | None:
-    return None if abs(value) == inf else value
+    return rows | {"beta": one.beta, "measured_beta": one.measured_beta}

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import xarray as xr
 
 from dimfree.onepass.problem import OnePassProblem
@@ -64,8 +63,7 @@ class NearLimit(Answer[OnePassProblem]):
 
     def values(self) -> dict[str, object]:
         """The numbers that the verdict rests on, and the words."""
-        numbers: dict[str, object] = {name: _plain(value) for name, value in self.regime._asdict().items()}
-        return numbers | {"wider": self.wider.label, "faster": self.faster.label, "words": self.summary()}
+        return self.regime._asdict() | {"wider": self.wider.label, "faster": self.faster.label, "words": self.summary()}
 
     def datasets(self) -> dict[str, xr.Dataset]:
         """The numbers of the problem and of its neighbours."""
@@ -139,8 +137,3 @@ def _scaling_sentences(problem: OnePassProblem) -> list[str]:
 
 def _count(number: float) -> str:
     return f"{number:,.0f}" if 10 <= number < 1e9 else f"{number:.2g}"
-
-
-def _plain(value: str | float) -> str | float | None:
-    """JSON knows no NaN: one dimension has no exponent."""
-    return value if isinstance(value, str) or np.isfinite(value) else None

@@ -162,8 +162,8 @@ class Schedules(Answer[OnePassProblem]):
             "samples_per_dimension": self.samples.tolist(),
             "schedules": {
                 name: {
-                    "risk": _finite(one.risk),
-                    "gain": _finite(self.gain(name)),
+                    "risk": one.risk,
+                    "gain": self.gain(name),
                     "rates": self.rates(name).tolist(),
                     "cpu_seconds": one.cpu_seconds,
                     "schedule": one.written.model_dump(mode="json"),
@@ -171,7 +171,7 @@ class Schedules(Answer[OnePassProblem]):
                 for name, one in self.schedules.items()
             },
             "numbers": self.turned,
-            "certificate": {name: _finite(value) for name, value in self.certificate._asdict().items()},
+            "certificate": self.certificate,
             "confirmed": None if self.confirmed is None else self.confirmed.plain(),
             "batches": {"steps": self.batches().steps, "instead_of": self.batches().plain_steps},
             "verdict": words.verdict(self),
@@ -235,8 +235,3 @@ class Schedules(Answer[OnePassProblem]):
     def to_torch(self, optimizer: Any) -> Any:
         """The best rates as a scheduler of a torch optimizer, whose own lr must be the base learning rate."""
         return as_torch(self.best, optimizer)
-
-
-def _finite(value: Any) -> Any:
-    """What is no finite number is none in JSON."""
-    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -101,7 +101,7 @@ class Confirmation:
         }
         if name != "constant" and not self.lost("constant"):
             value, error = self.gain(name)
-            found["gain"] = {"value": value, "error": error if isfinite(error) else None}
+            found["gain"] = {"value": value, "error": error}
         return found
 
     def dataset(self, samples: Float[np.ndarray, " t"]) -> xr.Dataset:

@@ -18,6 +18,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import LinearKnots
 from dimfree.questions.schedules.grid import Grid
 from dimfree.questions.schedules.search import Vector
+from dimfree.results.record import joined
 from dimfree.setting import model_of, speaking
 
 _KNOTS = 161  # of every table
@@ -59,8 +60,7 @@ def risks(
     for number, start in enumerate(starts):
         ask = Ask(looks(grid), replicas, jax.random.fold_in(key, number))
         try:
-            pieces = [piece.observables["risk"] for piece in speaking(one).account(model, start, ask)]
-            found.append(np.concatenate(pieces))
+            found.append(joined(list(speaking(one).account(model, start, ask)))["risk"])
         except DivergenceError:
             found.append(np.full((_LOOKS, replicas), np.nan))
     return np.stack(found, axis=1)

@@ -5,7 +5,7 @@ docs/theory/spectral.md. The information exponent of a link decides what SGD tak
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -105,19 +105,19 @@ class Spectral(Answer[OnePassProblem]):
         return table
 
     def values(self) -> dict[str, object]:
-        """Everything; what is infinite or not a number is null."""
+        """Everything."""
         return {
             "information_exponent": self.information,
             "generative_exponent": self.generative,
-            "samples": self.samples.tolist(),
-            "sgd": self.sgd if isinstance(self.sgd, str) else {k: _finite(v) for k, v in self.sgd._asdict().items()},
+            "samples": self.samples,
+            "sgd": self.sgd,
             "estimators": {
                 one.name: {
-                    "threshold": _finite(one.threshold),
-                    "half": _finite(one.half),
-                    "predicted": one.predicted.tolist(),
-                    "measured": one.measured.tolist(),
-                    "standard_error": [_finite(x) for x in one.error.tolist()],
+                    "threshold": one.threshold,
+                    "half": one.half,
+                    "predicted": one.predicted,
+                    "measured": one.measured,
+                    "standard_error": one.error,
                 }
                 for one in self.outcomes
             },
@@ -259,7 +259,3 @@ def _cells(one: Outcome, number: int) -> list[str]:
     seeds = one.measured.shape[1]
     error = f" ± {one.error[number]:.2g}" if seeds > 1 else ""
     return [f"{one.predicted[number]:.4f}", *([f"{one.measured[number].mean():.4f}{error}"] if seeds else [])]
-
-
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None

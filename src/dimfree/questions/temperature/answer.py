@@ -36,7 +36,7 @@ from dimfree.questions.temperature.formulas import (
     stationary,
 )
 from dimfree.questions.temperature.question import QUESTION
-from dimfree.results.record import price_of
+from dimfree.results.record import joined, price_of
 from dimfree.setting import why_not
 
 if TYPE_CHECKING:
@@ -242,9 +242,8 @@ def _by_theory(
 ) -> tuple[Account, float]:
     """chi and Delta C of every ensemble from the two-time functions, and the drift of C(t,t)."""
     eta, key = problem.time_step, jax.random.key(problem.run.seed)
-    pieces = list(theory.account(model, None, Ask(eta * np.arange(steps + 1.0), 1, key)))
-    C, R = (np.concatenate([piece.observables[name] for piece in pieces], axis=1) for name in ("C", "R"))
-    C, R = np.swapaxes(C, 0, 1), np.swapaxes(R, 0, 1)  # ensembles first
+    seen = joined(list(theory.account(model, None, Ask(eta * np.arange(steps + 1.0), 1, key))))
+    C, R = (np.swapaxes(seen[name], 0, 1) for name in ("C", "R"))  # ensembles first
     each: list[EffectiveTemperature] = [
         effective_temperature(jnp.asarray(c), jnp.asarray(r), jnp.asarray(eta), window)
         for c, r in zip(C, R, strict=True)
