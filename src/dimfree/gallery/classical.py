@@ -22,6 +22,7 @@ from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Run
 from dimfree.progress import PartWatcher
+from dimfree.readings.power_laws import power
 
 _INF = float("inf")
 
@@ -52,7 +53,7 @@ class Classical(Entry[xr.DataTree]):
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
         """SGD leaves gradient flow like the root of its rate; there is a plateau, and specialisation ends it."""
-        slope = np.polyfit(np.log(self.rates), np.log([self.deviation(data, rate) for rate in self.rates]), 1)[0]
+        slope = power(self.rates, [self.deviation(data, rate) for rate in self.rates])
         sgd, theory = self._pair(data, self.rates[-1])
         gap = np.abs(np.log(sgd["risk"].mean("replica") / theory["risk"].mean("replica"))).mean()
         steepness, special = _steepness(sgd), _specialisation(sgd)

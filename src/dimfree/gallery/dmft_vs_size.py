@@ -21,6 +21,7 @@ from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.runs import Case, price, run_cases
 from dimfree.problem.run import Run
 from dimfree.progress import PartWatcher
+from dimfree.readings.power_laws import power
 
 _NAMES = {"risk": "error on fresh samples", "train_loss": "loss on the data set", "m": "overlap $m$"}
 
@@ -68,7 +69,7 @@ class DMFTVersusSize(Entry[xr.DataTree]):
         spread = [
             float(np.sqrt(observed(self._sgd(data, N), name)[1:].var(axis=1, ddof=1).mean())) for N in self.dimensions
         ]
-        return float(np.polyfit(np.log(self.dimensions), np.log(spread), 1)[0])
+        return power(self.dimensions, spread)
 
     def bias(self, data: xr.DataTree, name: str) -> tuple[Float64[np.ndarray, " N"], Float64[np.ndarray, " N"]]:
         """Mean of SGD minus theory at the last time, and the standard error."""

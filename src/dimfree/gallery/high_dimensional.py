@@ -21,6 +21,7 @@ from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Run
 from dimfree.progress import PartWatcher
+from dimfree.readings.power_laws import power
 
 _UNTIL = 10.0  # the claims are checked up to here, where plateaus have not yet amplified the scatter of the runs
 _LONG = 3000.0
@@ -61,7 +62,7 @@ class HighDimensionalRegime(Entry[xr.DataTree]):
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
         """The scatter decays like d^(-1/2), on the scale of the bound; only with the variance term is the mean right."""
         spread = [_spread(*self._early(data, d)) for d in self.dimensions]
-        slope = np.polyfit(np.log(self.dimensions), np.log(spread), 1)[0]
+        slope = power(self.dimensions, spread)
         largest = self.dimensions[-1]
         scale = np.sqrt(0.1 / (8 * largest))
         floors = [float(data[f"long/{one.title}"].to_dataset()["risk"][-1, 0]) for one in (self.without, self.theory)]

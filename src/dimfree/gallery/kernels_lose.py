@@ -22,6 +22,7 @@ from dimfree.lazy.model import lazy_model
 from dimfree.lazy.problem import DrawnPoints, LazyProblem, PairedStart, ScaledTwoLayer
 from dimfree.problem.run import Run
 from dimfree.progress import PartWatcher
+from dimfree.readings.power_laws import power
 
 _LATE = 1e5  # when the kernel has long interpolated
 _DIMENSIONS = (10, 14, 20, 28)  # in which the points that the kernel needs are counted
@@ -108,7 +109,7 @@ class KernelsLose(Entry[xr.Dataset]):
     def claims(self, data: xr.Dataset) -> tuple[Claim, ...]:
         """Few d points are enough for the network; the kernel needs d² of them; laziness alone makes the difference."""
         mean, between = data.mean("seed"), int(data["between"])
-        power = np.polyfit(np.log(data["dimension"]), np.log(_needed(data)), 1)[0]
+        exponent = power(data["dimension"].values, _needed(data))
         share = {name: mean[name] / mean["silent"] for name in ("network", "kernel")}
         lost = data["kernel"].sel(samples=between) / data["network"].sel(samples=between)
         lazy = mean["lazy_network"] / mean["network"].sel(samples=between)
@@ -116,7 +117,7 @@ class KernelsLose(Entry[xr.Dataset]):
             Claim("error of the network over that of saying 0, most points", float(share["network"][-1]), 0.0, 0.01),
             Claim("the same of the kernel at its best", float(share["kernel"][-1]), 0.03, 1.0),
             Claim(f"kernel over network at n = {between}, least of all data sets", float(lost.min()), 5.0, np.inf),
-            Claim("points that the kernel needs grow like d^x, x", float(power), 1.6, 2.4),
+            Claim("points that the kernel needs grow like d^x, x", exponent, 1.6, 2.4),
             Claim(f"lazy over rich network at n = {between}", float(lazy), 5.0, np.inf),
             Claim(
                 "lazy network over its linearisation", float(mean["lazy_network"] / mean["lazy_linearised"]), 0.9, 1.1

@@ -20,6 +20,7 @@ from dimfree.progress import PartWatcher
 from dimfree.questions.laziness.answer import Laziness, laziness
 from dimfree.questions.laziness.figure import draw_scales
 from dimfree.questions.laziness.question import QUESTION
+from dimfree.readings.power_laws import power
 from dimfree.results.record import cost_of
 
 _COMPILING = 3.0  # seconds, which only the first scale takes
@@ -103,7 +104,7 @@ class LazyToRich(Entry[xr.Dataset]):
 
 
 def _slope(data: xr.Dataset, name: str) -> float:
-    return float(np.polyfit(np.log(data["scale"]), np.log(data[name]), 1)[0])
+    return power(data["scale"].values, data[name].values)
 
 
 def _violated(found: Laziness) -> int:

@@ -19,6 +19,7 @@ from dimfree.progress import PartWatcher
 from dimfree.questions.curves.answer import curve, fits
 from dimfree.questions.curves.figure import draw_fits, draw_lines, readable, readable_risk
 from dimfree.questions.curves.lines import TRAINING, Line
+from dimfree.readings.power_laws import power
 from dimfree.setting import model_of
 
 _SAMPLES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
@@ -56,7 +57,7 @@ class Perceptron(Entry[xr.DataTree]):
         best = at["best_risk"].values / np.exp(
             np.interp(np.log(at["samples"]), np.log(bayes.samples), np.log(bayes.values))
         )
-        slope = np.polyfit(np.log(bayes.samples[-8:]), np.log(bayes.values[-8:]), 1)[0]
+        slope = power(bayes.samples[-8:], bayes.values[-8:])
         bound = lines_of(data)["rademacher-bound"].values[-1]
         return (
             Claim("fits are off the theory by at most so many standard errors", largest_z(fitted, risk), 0.0, _SIGMAS),

@@ -24,6 +24,7 @@ from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import GaussianStart, OnePass, TwoLayer
 from dimfree.problem import Run
 from dimfree.progress import PartWatcher
+from dimfree.readings.power_laws import power
 
 LAWS = ((1.5, 2.0), (1.5, 2.5), (1.5, 4.0), (2.0, 3.0), (2.0, 5.0), (1.2, 2.0))
 REAL = ((1.5, 2.0), (1.5, 4.0), (2.0, 3.0), (2.0, 5.0))  # of which real SGD is run: signal and noise for two spectra
@@ -175,7 +176,7 @@ def _problem(a: float, b: float, runs: int, seed: int) -> OnePassProblem:
 
 
 def _exponent(steps: Float[np.ndarray, " t"], risk: Float[np.ndarray, " t"]) -> float:
-    return -float(np.polyfit(np.log(steps), np.log(risk), 1)[0])
+    return -power(steps, risk)
 
 
 def _largest(values: xr.DataArray) -> float:

@@ -28,6 +28,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections import TwoLayer
 from dimfree.problem.activation import Hermite
 from dimfree.progress import PartWatcher
+from dimfree.readings.power_laws import power
 from dimfree.states.overlaps import Overlaps
 
 _SECOND, _FOURTH = 0.3, 0.15  # mu_2 and mu_4; the theorem asks for mu_4 > 1.1 mu_2² and both small
@@ -280,7 +281,7 @@ class Quartic(Entry[xr.Dataset]):
 def _slope(x: Real[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
     if not np.all((y > 0) & np.isfinite(y)):
         return float("nan")
-    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+    return power(x, y)
 
 
 def _marked(axes: Axes, sizes: Real[np.ndarray, " n"], what: str, label: str) -> None:

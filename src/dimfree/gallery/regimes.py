@@ -23,6 +23,7 @@ from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.sections import OnePass, OverlapStart, TwoLayer
 from dimfree.problem import Run
 from dimfree.progress import PartWatcher
+from dimfree.readings.power_laws import power
 
 _WIDTH, _NOISE = 4, 0.1
 _M = np.array([[0.5, 0.1], [0.1, 0.5]] * 2)
@@ -198,4 +199,4 @@ def _moved(run: xr.Dataset) -> float:
 
 
 def _slope(values: dict[int, float]) -> float:
-    return float(np.polyfit(np.log(list(values)), np.log(list(values.values())), 1)[0])
+    return power(list(values), list(values.values()))

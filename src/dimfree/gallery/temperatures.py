@@ -21,6 +21,7 @@ from dimfree.gallery.entry import Claim, Entry
 from dimfree.problem.run import Run
 from dimfree.progress import PartWatcher
 from dimfree.questions.temperature.answer import Account, Temperature, temperature
+from dimfree.readings.power_laws import power
 from dimfree.results.record import cost_of
 
 _INF = float("inf")
@@ -61,7 +62,7 @@ class EffectiveTemperatureEntry(Entry[xr.DataTree]):
         fits = np.array([self._slope(data, _label(*one), "fit") for one in self.settings])
         natural = np.array([rate * b * (1 - b) for rate, b in self.settings])
         of_rate = [number for number, (_, b) in enumerate(self.settings) if b == self.settings[0][1]]
-        power = np.polyfit(np.log([self.settings[n][0] for n in of_rate]), np.log(fits[of_rate]), 1)[0]
+        exponent = power([self.settings[n][0] for n in of_rate], fits[of_rate])
         simulated, exact = (_account(data, first, name) for name in ("simulation", self.theory.title))
         measured, error = simulated.slope("fit")
         return (
@@ -78,7 +79,7 @@ class EffectiveTemperatureEntry(Entry[xr.DataTree]):
                 -3.5,
                 3.5,
             ),
-            Claim("temperature grows like rate^x, x", float(power), 0.9, 1.3),
+            Claim("temperature grows like rate^x, x", exponent, 0.9, 1.3),
             Claim(
                 "temperature over rate b (1 - b): largest over smallest",
                 float(np.max(fits / natural) / np.min(fits / natural)),

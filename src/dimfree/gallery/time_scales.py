@@ -24,6 +24,7 @@ from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import OnePass, OverlapStart, SphereStart, TwoLayer
 from dimfree.problem import Run
 from dimfree.progress import PartWatcher
+from dimfree.readings.power_laws import power
 
 _PHI = (1.0, -1.0, 2 / 3)  # He_0 - He_1 + (2/3) He_2, read in the orthonormal basis
 _SIGMA_1 = 0.5  # of ReLU
@@ -91,8 +92,8 @@ class TimeScales(Entry[xr.DataTree]):
         gap = np.abs(self._risk(data, "exact", self.exact) - self._risk(data, "wide", self.wide)).max()
         eps = np.array(self.ratios)
         t = self._scales(data)
-        slope_0 = np.polyfit(np.log(eps), np.log(t[:, 0]), 1)[0]
-        slope_1 = np.polyfit(np.log(eps), np.log(t[:, 1] / np.log(1 / eps)), 1)[0]
+        slope_0 = power(eps, t[:, 0])
+        slope_1 = power(eps, t[:, 1] / np.log(1 / eps))
         per_log = np.diff(t[-2:, 1] / np.sqrt(eps[-2:]))[0] / np.diff(np.log(1 / eps[-2:]))[0]
         slope_2 = np.diff(np.log(t[-2:, 2]))[0] / np.diff(np.log(eps[-2:]))[0]
         wait = float((t[:, 1:] / t[:, :-1]).min())

@@ -21,6 +21,7 @@ from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import TwoLayer
 from dimfree.progress import PartWatcher
 from dimfree.questions.bounds.calculators import first_time_below
+from dimfree.readings.power_laws import power
 
 _DELTA, _KAPPA, _UNTIL = 0.8, 0.1, 16.0
 _INF = float("inf")
@@ -70,7 +71,7 @@ class TruncatedReLU(Entry[xr.DataTree]):
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
         """T does not depend on d, the number of samples is proportional to it, and the start is neither bad nor good enough."""
         times, samples, d = self._times(data)
-        slopes = [np.polyfit(np.log(d), np.log(x.mean(axis=1)), 1)[0] for x in (times, samples)]
+        slopes = [power(d, x.mean(axis=1)) for x in (times, samples)]
         starts = [risk(self._run(data, name))[0].mean() for name in self._names]
         return (
             Claim("part of the runs that reach inf R + eta", float(np.isfinite(times).mean()), 1.0, 1.0),

@@ -21,6 +21,7 @@ from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Run
 from dimfree.progress import PartWatcher
+from dimfree.readings.power_laws import power
 
 _COLOURS = ("#9ecae1", "#4292c6", "#084594")
 
@@ -121,4 +122,4 @@ def _risk(data: xr.DataTree, case: str, name: str) -> np.ndarray:
 
 
 def _slope(values: dict[int, float]) -> float:
-    return float(np.polyfit(np.log(list(values)), np.log(list(values.values())), 1)[0])
+    return power(list(values), list(values.values()))

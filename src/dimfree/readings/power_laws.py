@@ -1,9 +1,10 @@
-"""Power laws: the slope of a logarithm, with an error bar from independent runs."""
+"""Power laws: the slope of one logarithm against another, with an error bar from independent runs."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Real
 
 
 class Fit(NamedTuple):
@@ -22,4 +23,9 @@ def fit(values: Float[np.ndarray, " x"], errors: Float[np.ndarray, "x s"]) -> Fi
 
 def slope(values: Float[np.ndarray, " x"], errors: Float[np.ndarray, "x s"]) -> float:
     """The same without its error."""
-    return float(np.polyfit(np.log(values), np.log(errors.mean(axis=1)), 1)[0])
+    return power(values, errors.mean(axis=1))
+
+
+def power(x: Sequence[float] | Real[np.ndarray, " n"], y: Sequence[float] | Real[np.ndarray, " n"]) -> float:
+    """The power of x that y scales as: least squares of log y on log x."""
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])

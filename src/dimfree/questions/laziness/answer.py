@@ -29,6 +29,7 @@ from dimfree.progress import PartWatcher, nobody
 from dimfree.questions.answer import Answer
 from dimfree.questions.laziness.question import QUESTION
 from dimfree.questions.question import check_count
+from dimfree.readings.power_laws import power
 from dimfree.results.record import price_of, record
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Laziness(Answer[LazyProblem]):
         mean = self.measured[name].mean(axis=1)[-last:]
         if not (mean > 0).all() or len(mean) < 2:
             return float("nan")
-        return float(np.polyfit(np.log(self.scales[-last:]), np.log(mean), 1)[0])
+        return power(self.scales[-last:], mean)
 
     def said(self) -> Iterator[Table | str]:
         """A row per scale; then what the lemmas say."""
