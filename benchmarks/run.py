@@ -12,7 +12,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-SUBJECTS = ("overlaps", "structured", "wide", "exits", "dmft", "gaussians", "lazy", "curves", "sweeps", "schedules")
+SUBJECTS = (
+    "overlaps",
+    "losses",
+    "structured",
+    "wide",
+    "exits",
+    "dmft",
+    "gaussians",
+    "lazy",
+    "curves",
+    "sweeps",
+    "schedules",
+)
 
 
 def measure(subject: str, smoke: bool) -> dict[str, dict[str, Any]]:

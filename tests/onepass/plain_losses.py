@@ -53,7 +53,7 @@ def one_step(problem, W, a, x, y):
     g_a = np.mean(value(fields) * e[..., None], axis=1) / p
     if clip != "none" and clip.norm is not None:
         norm = np.sqrt(np.sum(g**2, axis=(1, 2)))
-        short = np.minimum(1.0, clip.norm / norm)
+        short = np.minimum(1.0, clip.norm / np.maximum(norm, 1e-12))
         g, g_a = short[:, None, None] * g, short[:, None] * g_a
     return g, g_a, e
 

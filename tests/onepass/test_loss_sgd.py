@@ -88,10 +88,13 @@ def test_sgd_and_chain_have_the_law_of_plain_sgd(name, monkeypatch):
         ours = walked(one, problem, start, jax.random.key(number))
         for letter in ours:
             x, y = (values[letter].reshape(REPLICAS, -1) for values in (ours, theirs))
+            random = y.std(axis=0) > 1e-9  # norms on a sphere are not
+            np.testing.assert_allclose(x[:, ~random], y[:, ~random], rtol=1e-5)
+            x, y = x[:, random], y[:, random]
             pairs = [(x, y), ((x - x.mean(axis=0)) ** 2, (y - y.mean(axis=0)) ** 2)]
             for what, (u, v) in zip(("means", "variances"), pairs, strict=True):
                 spread = np.sqrt((u.var(axis=0) + v.var(axis=0)) / REPLICAS)
                 z = (u.mean(axis=0) - v.mean(axis=0)) / spread
-                assert np.abs(z).max() < 5.0, f"{what} of {letter} in {one.name}: {z}"
-            smallest = min(ks_2samp(x[:, i], y[:, i]).pvalue for i in range(x.shape[1]))
+                assert np.abs(z).max(initial=0.0) < 5.0, f"{what} of {letter} in {one.name}: {z}"
+            smallest = min((ks_2samp(u, v).pvalue for u, v in zip(x.T, y.T, strict=True)), default=1.0)
             assert smallest > 1e-6, f"{letter} in {one.name}"
