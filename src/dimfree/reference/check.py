@@ -22,6 +22,7 @@ from dimfree.reference import (
     limits,
     mean_field,
     phase_retrieval,
+    sample_losses,
     spectral,
     structured,
     two_rates,
@@ -113,12 +114,25 @@ ADAPTERS: dict[str, Callable[[Values], Values]] = {
     "power_law_linear": structured.power_law_linear,
     "momentum_rhs": structured.momentum_rhs,
     "momentum_trajectory": structured.momentum_trajectory,
+    "loss_values": sample_losses.values,
+    "loss_sgd_step": sample_losses.sgd_step,
 }
 
 
 # Subjects of reference files that dimfree does not build yet, by name: nothing is skipped in silence.
 WAITING: dict[str, str] = {
     "another-schema": "a file of a subject that has no adapter",
+    "bayes_error": "the lowest error that any rule has",
+    "loss_rhs": "equations of any loss",
+    "loss_step_mean": "equations of any loss",
+    "loss_traj": "equations of any loss",
+    "mixture_rhs": "equations of clusters",
+    "mixture_step_mean": "equations of clusters",
+    "mixture_traj": "equations of clusters",
+    "perceptron_curve": "laws of the online perceptron",
+    "robust_curve": "robust regression",
+    "robust_floor": "robust regression",
+    "softmax_rhs": "networks of several outputs",
 }
 
 
