@@ -26,6 +26,7 @@ Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 _LINES = (("#d95f02", "-"), ("#7570b3", "--"), ("#1b9e77", "-."), ("#e7298a", ":"), ("#e6ab02", "--"), ("#66a61e", "-"))
 _MARKS = (("black", "o"), ("#1f78b4", "s"), ("#33a02c", "^"), ("#6a3d9a", "D"))
 _MARKERS = 16
+_WIDE = 10.0  # a range of more than this factor is drawn to a logarithmic scale
 _ROOM = 1.05  # of the largest value, on axes that begin at zero
 _LINEAR, _LARGEST = 10.0, 300.0  # per cent: up to where deviations are drawn to a linear scale, and at all
 
@@ -97,6 +98,21 @@ def draw_deviation(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Ma
     axes.set(ylim=(-_LARGEST, _LARGEST), yticks=[-100, -10, 0, 10, 100])
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.minorticks_off()
+
+
+def is_wide(values: Values) -> bool:
+    """Whether measured values are positive and spread over more than a factor of ten."""
+    known = values[np.isfinite(values)]
+    return bool(known.size and known.min() > 0 and known.max() > _WIDE * known.min())
+
+
+def is_log_grid(values: Values) -> bool:
+    """Whether chosen values are positive, and their steps more even as ratios than as differences; of two, if they are wide."""
+    known = np.unique(values[np.isfinite(values)])
+    if known.size < 3 or known[0] <= 0:
+        return is_wide(known)
+    unevenness = [steps.std() / steps.mean() for steps in (np.diff(np.log(known)), np.diff(known))]
+    return bool(unevenness[0] < unevenness[1])
 
 
 def from_zero(axes: "Axes") -> None:

@@ -191,6 +191,8 @@ def test_an_observable_into_axes_of_ones_own(comparison):
 
     figure = Figure()
     assert comparison.plot(axes=figure.subplots(), observable="M") is figure
+    assert figure.axes[0].get_xscale() == "log"  # as the saved times are spaced
+    assert max(map(len, figure.axes[0].get_ylabel().splitlines())) <= 44  # longer lines leave the figure
     assert len(figure.axes[0].lines) > 4
     comparison.plot(axes=figure.axes[0])
     assert figure.axes[0].get_ylabel().startswith("population risk")

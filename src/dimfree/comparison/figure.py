@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from itertools import product
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import xarray as xr
 
-from dimfree.drawing import draw_account, looks, told
+from dimfree.drawing import draw_account, is_log_grid, looks, told
 from dimfree.errors import ProblemError, suggest
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_CURVES = 16  # of one account
+_LONGEST_LINE = 44  # characters of a name beside the axis: longer ones would leave the figure
 
 
 def observable_figure(figure: "Figure", accounts: Mapping[str, xr.Dataset], name: str) -> None:
@@ -36,5 +38,8 @@ def draw_observable(axes: "Axes", accounts: Mapping[str, xr.Dataset], name: str)
             values = variable.isel(dict(zip(variable.dims[2:], entry, strict=True))).values
             draw_account(axes, shown[title], data["time"].values, values, told(title, data) if number == 0 else "")
     first = next(iter(having.values()))
-    axes.set(xlabel=f"time $t$ = {first['time'].attrs['units']}", ylabel=first[name].attrs["long_name"])
+    axes.set_xscale("log" if is_log_grid(first["time"].values[1:]) else "linear")  # which does not show time 0
+    axes.set(
+        xlabel=f"time $t$ = {first['time'].attrs['units']}", ylabel=fill(first[name].attrs["long_name"], _LONGEST_LINE)
+    )
     axes.legend(frameon=False)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from dimfree.drawing import drawing
+from dimfree.drawing import drawing, is_log_grid, is_wide
 from dimfree.errors import ProblemError, suggest
 from dimfree.pages import PAPER, Page
 from dimfree.readings.landmarks import clock
 from dimfree.readings.power_laws import Fit, fit, slope
 from dimfree.sweeps.figure_table import settings
 from dimfree.sweeps.measures import grid, mean_and_error, measured, observable
-from dimfree.sweeps.scales import Vector, axis_name, edges, is_log_grid, is_wide, label_axis, places, text
+from dimfree.sweeps.scales import Vector, axis_name, edges, label_axis, places, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

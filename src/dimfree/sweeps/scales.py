@@ -5,24 +5,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from dimfree.drawing import is_log_grid
+
 Vector = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-_WIDE = 10.0  # a range of more than this factor is drawn to a logarithmic scale
 _MOST_TICKS = 8  # values that are all written at an axis
-
-
-def is_wide(values: Vector) -> bool:
-    """Whether measured values are positive and spread over more than a factor of ten."""
-    known = values[np.isfinite(values)]
-    return bool(known.size and known.min() > 0 and known.max() > _WIDE * known.min())
-
-
-def is_log_grid(values: Vector) -> bool:
-    """Whether chosen values are positive, and their steps more even as ratios than as differences; of two, if they are wide."""
-    known = np.unique(values[np.isfinite(values)])
-    if known.size < 3 or known[0] <= 0:
-        return is_wide(known)
-    unevenness = [steps.std() / steps.mean() for steps in (np.diff(np.log(known)), np.diff(known))]
-    return bool(unevenness[0] < unevenness[1])
 
 
 def places(coordinate: xr.DataArray) -> tuple[Vector, bool]:
