@@ -1,6 +1,7 @@
 """The folder list is the architecture: imports go in one direction only, libraries stay in their rooms, walls hold."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,18 @@ def test_imports_follow_the_arrow():
             elif room not in ALLOWED_ROOMS.get(parts[0], {room}):
                 wrong.append(f"{name} may not import {parts[0]}")
     assert not wrong
+
+
+def test_the_map_of_rooms_is_true():
+    """The table of CONTRIBUTING.md has every folder, in the order of the arrow; those of kinds and questions stand for theirs."""
+    text = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = [
+        name for row in re.findall(r"^\| (`[^|]*/`) \|", text, re.MULTILINE) for name in re.findall(r"`([\w/]+)/`", row)
+    ]
+    folders = {path.parent.relative_to(SOURCE).as_posix() for path in FILES if path.parent != SOURCE}
+    assert {one for one in folders if not one.startswith(("onepass/kinds/", "questions/"))} == set(named)
+    levels = [LEVEL[name.split("/")[0]] for name in named]
+    assert levels == sorted(levels)
 
 
 def test_files_are_short_and_say_why_they_exist():
