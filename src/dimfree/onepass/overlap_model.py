@@ -79,6 +79,16 @@ class DirectionsModel(OnePassModel):
         return None
 
     @property
+    def any_loss(self) -> bool:
+        """Whether `terms` and `variance` are those of the loss of the model; else they are those of the square loss."""
+        return False
+
+    @property
+    def no_averages(self) -> str | None:
+        """Why there is no such average, in one sentence."""
+        return None
+
+    @property
     def hidden_labels(self) -> str | None:
         """Why equations for labels of the inputs say nothing of this model, in one sentence; None where labels are such."""
         return None

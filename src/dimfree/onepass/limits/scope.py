@@ -6,17 +6,19 @@ from dimfree.functions.activation import Polynomial
 from dimfree.functions.label_law import StudentValues
 from dimfree.functions.sample_loss import ExponentialLoss
 from dimfree.onepass.directions import TargetModel
+from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import typical_overlaps
 
 
-def not_derived(model: OnePassModel) -> str | None:
+def not_derived(model: DirectionsModel) -> str | None:
     """Why the equations of the overlaps do not hold for this network or training rule, in one sentence."""
     if model.rows_only:
         return model.rows_only
-    if model.beyond_square:
+    if model.beyond_square and not model.any_loss:
         return square_only(model.beyond_square)
+    if model.no_averages:
+        return model.no_averages
     if model.offsets:
         return (
             "it is derived for neurons without offsets; set network.bias_start = 0 and leave 'bias' out of "
