@@ -59,9 +59,10 @@ def sgd(mixture, W, B, a, steps, rng, *, replicas, activation, rate, batch=1, et
         if clip and "error" in clip:
             e = np.clip(e, -clip["error"], clip["error"])
         gradient = np.einsum("rbp,rbd->rpd", a[:, None] * slope(fields) * e[..., None], x) / (p * batch)
-        if clip and "norm" in clip:
-            norm = np.sqrt(np.sum(gradient**2, axis=(1, 2), keepdims=True))
-            gradient = gradient * np.minimum(1, clip["norm"] / np.maximum(norm, 1e-300))
+        if clip and "norm" in clip:  # one factor for all errors of the batch
+            norm = np.sqrt(np.sum(gradient**2, axis=(1, 2)))
+            factor = np.minimum(1, clip["norm"] / np.maximum(norm, 1e-300))
+            gradient, e = gradient * factor[:, None, None], e * factor[:, None]
         a = a + eta_a * rate / (d * p * batch) * np.einsum("rbp,rb->rp", sigma(fields), e)
         W = W + rate * gradient
     return np.einsum("rpd,rqd->rpq", W, W) / d, W @ B.T / d, a

@@ -16,10 +16,12 @@ from dimfree.onepass.kinds.clusters.averages import driving, judged
 from dimfree.onepass.kinds.clusters.bayes import bayes_error
 from dimfree.onepass.kinds.clusters.points import Rule
 from dimfree.onepass.limits.mean_step import mean_step
+from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.model import model
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.start import draw_start
+from dimfree.setting import why_not
 from dimfree.states.overlaps import Overlaps
 from stages import gating
 
@@ -38,6 +40,15 @@ FEW = {"dimension": 12, "training.batch": 2, "training.learning_rate": 2.0}
 CASES: dict[str, dict[str, Any]] = {
     "square": {**FEW, "network.activation": "erf"},
     "relu": {**FEW, "network.activation": "relu", "training.learning_rate": 1.0},
+    "logistic": {**FEW, "network.activation": "relu", "training.loss": "logistic"},
+    "hinge": {**FEW, "network.activation": "erf", "training.loss": "hinge"},
+    "squared hinge": {**FEW, "network.activation": "erf", "training.loss": "squared-hinge"},
+    "exponential": {**FEW, "network.activation": "erf", "training.loss": "exponential", "training.learning_rate": 1.0},
+    "absolute": {**FEW, "network.activation": "square", "training.loss": "absolute", "training.learning_rate": 0.5},
+    "huber": {**FEW, "network.activation": "erf", "training.loss": "huber"},
+    "correlation": {**FEW, "network.activation": "erf", "training.loss": "correlation"},
+    "clipped error": {**FEW, "network.activation": "relu", "training.clip": {"error": 0.7}},
+    "clipped norm": {**FEW, "network.activation": "relu", "training.loss": "logistic", "training.clip": {"norm": 0.2}},
 }
 REPLICAS, STEPS = 4000, 60
 
@@ -260,12 +271,30 @@ def test_xor_is_short_for_four_clusters():
     assert df.loads(df.dumps(short)) == short
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("activation", ["square", "relu"])
-def test_the_ode_is_the_limit_of_the_chain(activation):
-    one = problem(
-        **{"dimension": 1000, "network.activation": activation, "training.learning_rate": 0.4, "run.until": 3.0}
+def test_the_ode_refuses_what_has_no_averages():
+    clipped = problem(**{"network.activation": "relu", "training.clip": {"norm": 0.2}, "training.batch": 4})
+    assert why_not(HighDimensional(), clipped) == "training.clip norm with batch 4 has no ode yet; use chain."
+    squares = problem(**{"network.activation": "square", "training.loss": "exponential"})
+    assert why_not(HighDimensional(), squares).startswith(
+        "exponential loss with activation square: E[e²] is or becomes"
     )
+    assert why_not(OverlapChain(), clipped) is None
+
+
+LIMITS = {
+    "square": {"network.activation": "square"},
+    "relu": {"network.activation": "relu"},
+    "logistic": {"network.activation": "relu", "training.loss": "logistic"},
+    "hinge": {"network.activation": "erf", "training.loss": "hinge"},
+    "linear": {"network.activation": "linear", "training.loss": "logistic"},
+    "clipped norm": {"network.activation": "erf", "training.loss": "logistic", "training.clip": {"norm": 0.1}},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", LIMITS)
+def test_the_ode_is_the_limit_of_the_chain(case):
+    one = problem(**{"dimension": 1000, "training.learning_rate": 0.4, "run.until": 3.0, **LIMITS[case]})
     one = one.replace(**{"run.times": [0.5, 1.0, 3.0], "run.replicas": 60})
     ode, chain = df.solve(one, "ode"), df.solve(one, "chain")
     for name in ("Q", "M", "a", "risk", "test_error"):

@@ -10,6 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.description import Observed
+from dimfree.functions.activation import Polynomial
+from dimfree.functions.sample_loss import ExponentialLoss
 from dimfree.gaussian.moments import GradientTerms
 from dimfree.onepass.kinds.clusters.averages import driving, is_linear, judged
 from dimfree.onepass.kinds.clusters.bayes import bayes_error
@@ -21,7 +23,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import rule_of
 from dimfree.states.overlaps import Overlaps
 
-_NODES, _FEWER, _LOOKS = Rule(20), Rule(14), Rule(10)  # nodes for each panel: of equations, and of saved times
+_NODES, _FEWER = Rule(20), Rule(14)  # nodes for each panel, the second where panels are nested deepest
 _TOGETHER = 200_000  # points of averages that are there at once
 
 
@@ -38,6 +40,26 @@ class ClusterModel(DirectionsModel):
     def units(self) -> int:
         """k, how many directions the means lie along."""
         return self.directions
+
+    @property
+    def any_loss(self) -> bool:
+        """Averages over preactivations know every loss."""
+        return True
+
+    @property
+    def no_averages(self) -> str | None:
+        """One factor for a whole batch, and squares of errors that have no mean (sections 4 and 6)."""
+        if self.clip_norm is not None and self.batch > 1:
+            return f"training.clip norm with batch {self.batch} has no ode yet; use chain."
+        if (
+            isinstance(self.loss, ExponentialLoss)
+            and isinstance(self.activation, Polynomial)
+            and self.activation.degree > 1
+        ):
+            return (
+                f"exponential loss with activation {self.activation.name}: E[e²] is or becomes infinite; use logistic."
+            )
+        return None
 
     @property
     def P(self) -> Float[Array, "k k"]:
@@ -66,14 +88,16 @@ class ClusterModel(DirectionsModel):
 
     def risk(self, state: Overlaps, bias: Float[Array, " p"] | None = None) -> Float[Array, ""]:
         """E l(f, y) over labels as they are drawn."""
-        return judged(self, state, bias, _LOOKS).risk
+        return judged(self, state, bias, self._rule).risk
 
     def observables(self, overlaps: Overlaps, bias: Float[Array, "t r p"] | None = None) -> Observed:
         """Overlaps, risk and test error, and the error that no rule gets below."""
         shape = overlaps.a.shape[:2]
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (overlaps, bias))
-        together = max(1, min(256, flat[0].a.shape[0], _TOGETHER // points_of(self.activation, self._fields, _LOOKS)))
-        risk, error = jax.lax.map(lambda now: judged(self, now[0], now[1], _LOOKS), flat, batch_size=together)
+        together = max(
+            1, min(256, flat[0].a.shape[0], _TOGETHER // points_of(self.activation, self._fields, self._rule))
+        )
+        risk, error = jax.lax.map(lambda now: judged(self, now[0], now[1], self._rule), flat, batch_size=together)
         seen = {"risk": risk.reshape(shape), "test_error": error.reshape(shape)}
         seen |= {"bayes_error": jnp.broadcast_to(self.bayes, shape)}
         seen |= {"Q": overlaps.Q, "M": overlaps.M, "a": overlaps.a}
@@ -86,20 +110,21 @@ class ClusterModel(DirectionsModel):
 
     @property
     def _rule(self) -> Rule:
-        """That of equations; the fewer, the more units there are."""
+        """How fine averages are."""
         return _NODES if self._fields < MOST_NESTED else _FEWER
 
     @property
     def risk_seconds(self) -> float:
         """All points, for every cluster."""
-        return self._seconds(_LOOKS)
+        return self._seconds
 
     def seconds(self, *, variance_on: bool) -> float:
         """Once for the drift, once for the variance."""
-        return (1 + variance_on) * self._seconds(self._rule)
+        return (1 + variance_on) * self._seconds
 
-    def _seconds(self, rule: Rule) -> float:
-        points = points_of(self.activation, self._fields, rule) * self.mixture.weights.size
+    @property
+    def _seconds(self) -> float:
+        points = points_of(self.activation, self._fields, self._rule) * self.mixture.weights.size
         return 1e-4 + 2e-8 * points * self.width
 
     def numbers(self) -> Iterator[tuple[str, float]]:
