@@ -21,6 +21,7 @@ from dimfree.reference import (
     learning_curves,
     limits,
     mean_field,
+    mixtures,
     phase_retrieval,
     sample_losses,
     spectral,
@@ -116,6 +117,9 @@ ADAPTERS: dict[str, Callable[[Values], Values]] = {
     "momentum_trajectory": structured.momentum_trajectory,
     "loss_values": sample_losses.values,
     "loss_sgd_step": sample_losses.sgd_step,
+    "mixture_rhs": mixtures.rhs,
+    "mixture_step_mean": mixtures.step_mean,
+    "mixture_traj": mixtures.trajectory,
 }
 
 
@@ -126,9 +130,6 @@ WAITING: dict[str, str] = {
     "loss_rhs": "equations of any loss",
     "loss_step_mean": "equations of any loss",
     "loss_traj": "equations of any loss",
-    "mixture_rhs": "equations of clusters",
-    "mixture_step_mean": "equations of clusters",
-    "mixture_traj": "equations of clusters",
     "perceptron_curve": "laws of the online perceptron",
     "robust_curve": "robust regression",
     "robust_floor": "robust regression",
