@@ -29,6 +29,7 @@ from hypothesis import settings  # noqa: E402
 from scipy import stats  # noqa: E402
 
 from dimfree.programs import compiled  # noqa: E402
+from dimfree.programs.remembered import Remembered  # noqa: E402
 from stages import SEED, drawn, mark_quick  # noqa: E402
 
 settings.register_profile("short", deadline=None, max_examples=25, derandomize=True)
@@ -36,6 +37,7 @@ settings.load_profile("short")
 
 LARGEST_Z, SMALLEST_P = 4.5, 1e-4
 _ENOUGH = 2e9  # bytes: what a process of the tests may keep of compiled programs from one file to the next
+compiled.REMEMBERED = Remembered(10**9)  # instead of so many programs
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,8 +14,6 @@ from dimfree.programs import compiled
 from dimfree.programs.compiled import program
 from dimfree.programs.forms import Forms
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
 
 class Form:
     """Something that can be seen to be freed."""
@@ -72,13 +70,3 @@ def test_memory_maps_of_programs_that_were_dropped_are_given_back(few):
         seen.append(maps())
     assert len(compiled.FORMS) == 8
     assert max(seen[20:]) - min(seen[20:]) < 4 * 8  # without a bound each of the twenty takes four
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="memory maps are read in /proc")
-def test_different_problems_in_one_process_take_a_bounded_number_of_maps(few):
-    """The recorded soak, in short: see benchmarks/soak.py."""
-    from soak import soak
-
-    seen = [one.maps for one in soak(9)]
-    assert max(seen[6:]) < 1.1 * max(seen[3:6])

@@ -21,6 +21,7 @@ from jax.typing import ArrayLike
 from dimfree.programs.folder import WORTH_KEEPING, NoFolderError, checked_folder, programs_folder
 from dimfree.programs.forms import MOST, Forms
 from dimfree.programs.kept import ARRAY, Kept, Numbers, load, load_numbers, name_of, save, save_numbers
+from dimfree.programs.remembered import REMEMBERED, programs_alive
 from dimfree.programs.tracing import for_programs
 
 P = ParamSpec("P")
@@ -110,6 +111,7 @@ class Program(Generic[P, T]):
                 traced = jax.jit(flat).trace(*given)
             options = _QUICKER if _largest_array(traced.jaxpr.jaxpr) <= self._largest else _QUICK
             compiled = _compiled(traced.lower(), options)
+        REMEMBERED.count(1)
         return Kept(compiled, jax.tree.map(lambda x: ARRAY if eqx.is_array(x) else x, results[0]))
 
 
@@ -132,6 +134,16 @@ def _inner(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
         for part in value if isinstance(value, tuple | list) else (value,):
             if isinstance(part, Jaxpr | ClosedJaxpr):
                 yield part.jaxpr if isinstance(part, ClosedJaxpr) else part
+
+
+@contextmanager
+def counted() -> Iterator[None]:
+    """Count what jax compiles within by itself: programs that dimfree does not hold are dropped with what jax remembers."""
+    before = programs_alive() - len(FORMS)
+    try:
+        yield
+    finally:
+        REMEMBERED.count(max(0, programs_alive() - len(FORMS) - before))
 
 
 def kept_numbers(function: Callable[P, Numbers]) -> Callable[P, Numbers]:

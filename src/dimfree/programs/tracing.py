@@ -37,6 +37,11 @@ def for_programs() -> Iterator[None]:
         yield
 
 
+def is_tracing() -> bool:
+    """Whether this thread traces a program of dimfree."""
+    return bool(_tracing.value)
+
+
 @contextmanager
 def _errors_are_nan() -> Iterator[None]:
     """Trace without the callbacks by which equinox raises errors from within a program, which cannot be kept on disk then.

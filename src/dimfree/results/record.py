@@ -13,6 +13,7 @@ from dimfree.description import AnyDescription, Ask, Cost, Model, Piece, Station
 from dimfree.errors import DivergenceError, ProblemError, RefusalError
 from dimfree.machine import BASELINE, SHARE, duration, machine_memory
 from dimfree.problem import Problem
+from dimfree.programs.compiled import counted
 from dimfree.progress import ShareWatcher, unseen
 from dimfree.registry import setting_of
 from dimfree.results.checkpoint import Checkpoint, Checkpoints
@@ -22,6 +23,7 @@ from dimfree.setting import model_of, speaking, why_not
 _AXES = {"time": 0, "replica": 1}
 
 
+@counted()
 def record(
     problem: Problem,
     one: AnyDescription,
@@ -77,6 +79,7 @@ def joined(pieces: Sequence[Piece]) -> dict[str, Values]:
     return {name: np.concatenate([piece.observables[name] for piece in pieces], axis=axis) for name in names}
 
 
+@counted()
 def record_end(problem: Problem, one: Stationary[Model, object]) -> xr.Dataset:
     """What a stationary account says, without the times that it does not have."""
     refuse(problem, one)

@@ -47,6 +47,7 @@ from dimfree.onepass.sections import GaussianStart
 from dimfree.onepass.start import Start, draw_start
 from dimfree.onepass.weights import Network
 from dimfree.problem import Problem
+from dimfree.programs.compiled import counted
 from dimfree.questions.answer import Answer
 from dimfree.questions.couplings.question import QUESTION
 from dimfree.questions.question import check_count
@@ -123,6 +124,7 @@ class Couplings(Answer[OnePassProblem]):
         draw_couplings(self, figure)
 
 
+@counted()
 def couplings(
     problem: Problem | str | Path | None = None,
     until: float | None = None,

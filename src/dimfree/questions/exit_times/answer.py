@@ -27,6 +27,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.passages import draw_starts
 from dimfree.problem import Problem
+from dimfree.programs.compiled import counted
 from dimfree.progress import PartWatcher, nobody, of_all
 from dimfree.questions.answer import Answer
 from dimfree.questions.escape.link import shared_exponent
@@ -147,6 +148,7 @@ class Exits(Answer[OnePassProblem]):
         draw_exits(self, figure)
 
 
+@counted()
 def exit_times(
     problem: Problem | str | Path | None = None,
     threshold: float = 0.1,

@@ -27,6 +27,7 @@ from dimfree.description import Ask, Description
 from dimfree.errors import ProblemError, RefusalError
 from dimfree.machine import duration
 from dimfree.problem import Problem
+from dimfree.programs.compiled import counted
 from dimfree.questions.answer import Answer
 from dimfree.questions.temperature.formulas import (
     EffectiveTemperature,
@@ -179,6 +180,7 @@ class Temperature(Answer[DataSetProblem]):
         draw_temperature(self, figure)
 
 
+@counted()
 def temperature(
     problem: Problem | str | Path | None = None,
     *,
