@@ -1,1 +1,1 @@
-"""Distances between accounts, the verdict, and the figures."""
+"""Accounts side by side: which of them fit into a budget, how far they are apart, the verdict in words, the figure."""

@@ -1,4 +1,4 @@
-"""What is looked at beside the mean risk: when a plateau is left, how runs scatter, and all other observables."""
+"""What a verdict looks at beside the mean risk: when a plateau ends, how much runs scatter, all other observables."""
 
 from typing import NamedTuple
 
@@ -9,13 +9,13 @@ from scipy.special import fdtri, ndtri
 from dimfree.comparison.chance import LEVEL, Table, Vector, joint_error, means_of, student
 from dimfree.readings.landmarks import crossing_times, plateau
 
-SPREAD = 1.25  # factor between two standard deviations that is allowed
+SPREAD = 1.25  # allowed factor between two standard deviations
 RESOLVED = 1e-8  # of the largest risk: below this nothing is compared
-_FEW = 8  # replicas below which a spread is not looked at
+_FEW = 8  # with fewer replicas than this their spread is not compared
 
 
 class Off(NamedTuple):
-    """One more thing that is not right: by how much, and when it is worst."""
+    """One quantity that is wrong: by how much, and at which time it is worst."""
 
     what: str
     amount: float
@@ -23,14 +23,14 @@ class Off(NamedTuple):
 
 
 def escape_off(account: xr.Dataset, reference: xr.Dataset, allowed: float) -> Off | None:
-    """Whether the plateau of the reference is left too early or too late, in per cent of the reference's time."""
+    """How much too early or too late the account leaves the reference's plateau, in per cent of the reference's time."""
     found = plateau(reference["risk"].mean("replica"))
     height = float(found["height"])
     if np.isnan(height):
         return None
     late = [data["risk"].sel(time=slice(float(found["begin"]), None)) for data in (account, reference)]
     one, other = (_escapes(risk, height / 2) for risk in late)
-    if np.isnan(one).any() or np.isnan(other).any():  # it is never left: the risk itself tells
+    if np.isnan(one).any() or np.isnan(other).any():  # it never ends: the risk itself shows that
         return None
     shift = one.mean() - other.mean()
     percent = 100 * shift / other.mean()
@@ -42,7 +42,7 @@ def escape_off(account: xr.Dataset, reference: xr.Dataset, allowed: float) -> Of
 
 
 def _escapes(risk: xr.DataArray, level: float) -> Vector:
-    """When the mean risk falls to a level, as one value per replica whose mean and scatter are those of that time (jackknife)."""
+    """When the mean risk falls to a level: jackknife values, one per replica, with the mean and the scatter of that time."""
     mean, count = risk.mean("replica"), risk.sizes["replica"]
     whole = np.atleast_1d(crossing_times(mean, level).values)
     if count == 1:
@@ -52,7 +52,9 @@ def _escapes(risk: xr.DataArray, level: float) -> Vector:
 
 
 def spread_off(account: xr.Dataset, reference: xr.Dataset) -> Off | None:
-    """The ratio of two standard deviations where it is furthest from one, if that is more than chance; both must claim one."""
+    """The ratio of two standard deviations where it is furthest from one, if that is more than chance.
+
+    Both accounts must be such as scatter like SGD."""
     if not (account.attrs["scatters"] and reference.attrs["scatters"]) or "start" in reference.coords:
         return None
     one, other = account["risk"].values, reference["risk"].values
@@ -64,7 +66,7 @@ def spread_off(account: xr.Dataset, reference: xr.Dataset) -> Off | None:
         return None
     ratio = np.log(np.where(usable, widths[0], 1.0) / np.where(usable, widths[1], 1.0))
     error = np.hypot(_log_width_error(one), _log_width_error(other))
-    rare = LEVEL / len(ratio)  # one of all times is enough
+    rare = LEVEL / len(ratio)  # one time among all is enough to condemn
     tails = (
         ndtri(1 - rare / 2) * error,
         np.log(fdtri(one.shape[1] - 1, other.shape[1] - 1, 1 - rare / 2)) / 2,
@@ -84,7 +86,7 @@ def overlaps_off(account: xr.Dataset, reference: xr.Dataset, allowed: float) -> 
             continue
         means = means_of(account, reference, name)
         if means.other.ndim > 1 and not np.allclose(means.one[0], means.other[0], atol=1e-4):
-            continue  # units that do not begin as the same ones have nothing to do with each other
+            continue  # units that begin differently cannot be compared one by one
         off, size = _norm(means.difference), _norm(means.other)
         percent = per_cent_of(off, np.full_like(size, size.max()))  # on their scale, not near zero
         counts = (percent > allowed) & (off > _norm(means.student * means.error.of_both))
@@ -96,7 +98,7 @@ def overlaps_off(account: xr.Dataset, reference: xr.Dataset, allowed: float) -> 
 
 
 def per_cent_of(difference: Table, size: Table) -> Table:
-    """Nothing against nothing is no deviation; something against nothing is an infinite one."""
+    """A difference in per cent of a size: 0 where there is no difference, infinite where only the size is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(difference == 0, 0.0, 100 * difference / size)
 
@@ -112,7 +114,7 @@ def _alike(one: xr.DataArray, other: xr.DataArray) -> bool:
 
 
 def _log_width_error(values: Table) -> Table:
-    """Of the logarithm of a standard deviation, with the kurtosis that the replicas show and at least that of a Gaussian."""
+    """The error of the logarithm of a standard deviation, with the kurtosis of the replicas, but at least a Gaussian's."""
     width = np.maximum(values.std(axis=1, keepdims=True), 1e-300)
     fourth = np.mean(((values - values.mean(axis=1, keepdims=True)) / width) ** 4, axis=1)
     kurtosis = np.maximum(fourth, 3.0)

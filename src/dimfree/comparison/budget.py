@@ -1,4 +1,4 @@
-"""Which descriptions fit: every one predicts its cost before it runs, and what does not fit is said, not started."""
+"""Which descriptions fit into a budget: each predicts its cost, and one that does not fit is reported and not started."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -28,9 +28,9 @@ class Plan(NamedTuple):
 def plan(
     problem: Problem, candidates: Iterable[AnyDescription], budget: float, each: Mapping[str, int] | None = None
 ) -> Plan:
-    """The descriptions that hold and fit into the budget (in seconds) one after the other, cheapest theories first.
+    """The descriptions that hold and fit into the budget (in seconds) one after the other; theories are planned first.
 
-    `each` says by title which of them have another number of replicas than the problem.
+    `each` gives, by title, the number of replicas of descriptions for which it differs from the problem's.
     """
     chosen: list[AnyDescription] = []
     left_out: list[LeftOut] = []
@@ -53,7 +53,7 @@ def plan(
 
 
 def own_problem(problem: Problem, one: AnyDescription, each: Mapping[str, int]) -> Problem:
-    """The problem with the number of replicas that is asked of one description."""
+    """The problem with the number of replicas that one description is to have."""
     return problem.replace(**{"run.replicas": each[one.title]}) if one.title in each else problem
 
 

@@ -1,4 +1,4 @@
-"""Two means over replicas: how far apart they are, how far chance alone would put them, and how many replicas would tell.
+"""Two means over replicas: how far apart they are, how far apart chance alone puts them, how many replicas would decide.
 
 One level decides everything: all saved times of a run together get a chance of `LEVEL` to condemn a right account, so that each
 of them gets an equal share of it, and Student's t with the freedom of the replicas turns that share into a distance. Risks are
@@ -11,9 +11,9 @@ import numpy as np
 import xarray as xr
 from scipy.special import stdtrit  # `scipy.stats` takes as long to import as jax
 
-LEVEL = 0.05  # how often chance may condemn a right account, over all times of a run
-MOST = 1_000_000  # replicas beyond which no number is named
-_NEAR = 1.25  # factor between times at which runs scatter alike
+LEVEL = 0.05  # the probability that chance condemns a right account at any time of a run
+MOST = 1_000_000  # larger numbers of replicas are not named
+_NEAR = 1.25  # factor between times at which runs are taken to scatter alike
 
 Table = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -23,7 +23,7 @@ class Error(NamedTuple):
     """The standard error of the difference of two means; nan where single runs give none."""
 
     of_both: Table
-    of_reference: Table  # its part
+    of_reference: Table  # the part of it that comes from the reference
     freedom: Table
 
 
@@ -39,12 +39,12 @@ class Means(NamedTuple):
 
     @property
     def looks(self) -> int:
-        """How many times are looked at."""
+        """The number of saved times that are compared."""
         return len(self.difference)
 
     @property
     def student(self) -> Table:
-        """How many standard errors chance makes at the level of a verdict; nan where there is no error bar."""
+        """The distance in standard errors that chance reaches at `LEVEL`; nan where there is no error bar."""
         return student(self.error.freedom, self.looks)
 
     def relative_error(self, time: Vector, size: Table) -> Table:
@@ -59,7 +59,7 @@ class Means(NamedTuple):
         return np.sqrt(both**2 + (higher**2 - 1) * reference**2)
 
     def runs_for(self, distance: Table, spread: Table) -> Table:
-        """How many runs bring chance down to a distance, if one run scatters by `spread`; `MOST` where more are needed."""
+        """How many runs make chance smaller than a distance, if one run scatters by `spread`; at most `MOST`."""
         low, high = np.ones(self.looks), np.full(self.looks, float(MOST))
         while np.any(high - low > 1):
             middle = np.floor((low + high) / 2)
@@ -79,13 +79,13 @@ def _largest_near(time: Vector, values: Table) -> Table:
 
 
 def student(freedom: Table, looks: int) -> Table:
-    """Student's t that chance exceeds, on either side, in one of many looks; nan without freedom."""
+    """Student's t that chance exceeds, on either side, at one of many times; nan without degrees of freedom."""
     found: Table = stdtrit(np.where(freedom > 0, freedom, np.nan), 1 - LEVEL / (2 * looks))
     return found
 
 
 def means_of(account: xr.Dataset, reference: xr.Dataset, name: str) -> Means:
-    """Over replicas; over starts, if there are several, of which both accounts had the same."""
+    """The means of an observable over replicas; over starts, if both accounts ran from the same several starts."""
     one, other = account[name].values, reference[name].values
     if "start" in account.coords and "start" in reference.coords:
         one, other = _by_start(account, one), _by_start(reference, other)
@@ -107,8 +107,8 @@ def _by_start(data: xr.Dataset, values: Table) -> Table:
 def joint_error(one: Table, other: Table, scatter: tuple[bool, bool]) -> Error:
     """The standard error of the difference of two means over the first axis (Welch), and its freedom (Satterthwaite).
 
-    A single run that scatters has the variance of the other account's runs, if those scatter too; two single runs have none. A
-    single account that does not scatter is a number without an error.
+    A single run that scatters is given the variance of the other account's runs, if those scatter too; two single runs have
+    no error bar. A single account that does not scatter has no error.
     """
     sets, nothing = (one, other), np.zeros(one.shape[1:])
     own = [values.var(axis=0, ddof=1) if len(values) > 1 else None for values in sets]

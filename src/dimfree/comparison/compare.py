@@ -57,7 +57,7 @@ def compared(
     watch: Watcher,
     kept: Checkpoints | None,
 ) -> Comparison:
-    """What `compare` returns, with checkpoints that stay until the caller has done with it what it wants to do."""
+    """What `compare` returns. Checkpoints stay: the caller removes them once the results are written."""
     wanted = named(problem, only, "only")
     for title in each:
         if title not in {one.title for one in wanted}:
@@ -81,7 +81,7 @@ def _recorded(
     watch: Watcher,
     kept: Checkpoints | None,
 ) -> tuple[dict[str, xr.Dataset], list[LeftOut]]:
-    """What ran to its end, and what blew up."""
+    """The accounts that ran to their end, and those that diverged."""
     results, failed, starts = dict[str, xr.Dataset](), list[LeftOut](), starts_of(problem, chosen)
     for one in chosen:
         own = own_problem(problem, one, each)
@@ -104,7 +104,7 @@ def _limit(budget: float | None) -> float:
 
 
 def named(problem: Problem, only: Iterable[str | AnyDescription] | None, argument: str) -> list[AnyDescription]:
-    """What was asked for, or all that speaks of the problem; results are kept by title, so that titles must differ."""
+    """The descriptions that were asked for, or all that speak of the problem; their titles must differ."""
     if only is None:
         return candidates(problem)
     if isinstance(only, str):

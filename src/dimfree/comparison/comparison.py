@@ -65,7 +65,7 @@ class Comparison(NamedTuple):
         return {name: judge(self.tree[name].to_dataset(), reference) for name in self.names}
 
     def verdicts(self) -> dict[str, str]:
-        """What holds, until when and by how much it fails, a sentence for every account but the reference."""
+        """For every account but the reference a sentence: whether it holds, until when, and by how much it fails."""
         if self.reference is None:
             return dict.fromkeys(self.names, "not checked")
         return {
@@ -96,7 +96,7 @@ class Comparison(NamedTuple):
         return float(next(iter(self.accounts.values()))["time"].values[-1])
 
     def __repr__(self) -> str:
-        """In one line."""
+        """The comparison in one line."""
         return (
             f"<Comparison of {', '.join(self.names)} until t = {self._until:.3g}; print(_.summary()) for the verdict>"
         )
@@ -128,7 +128,7 @@ class Comparison(NamedTuple):
         return {name: grade(found, self._until) for name, found in self.judgements().items() if name != self.reference}
 
     def remarks(self) -> list[str]:
-        """What one must know to read the table: who was left out, what is to be distrusted, what the error bars are of."""
+        """What a reader of the table must know: what was left out, what to distrust, what the error bars are of."""
         lines = [f"left out: {left.name}: {left.reason}" for left in self.left_out]
         for name, data in self.accounts.items():
             lines += [f"warning: {name}: {line}" for line in warnings_of(data)]
@@ -199,7 +199,7 @@ class Comparison(NamedTuple):
     def to_dataframe(self, observables: Iterable[str] | None = None) -> "pd.DataFrame":
         """Every number in a row of its own, with description, time, replica, observable and entry beside it.
 
-        Left out, `observables` are all but those of two times.
+        Without `observables`, all of them but those of two times.
         """
         return frame(self.accounts, observables)
 
@@ -219,7 +219,7 @@ def alone(problem: Problem, data: xr.Dataset) -> Comparison:
 def opened(path: str | Path, problem: Problem | None = None) -> Comparison:
     """The comparison that was saved in a file, its problem included.
 
-    A function that was written in place (a lambda) cannot be read again from its name: `problem` is then to be given.
+    A lambda cannot be read again from its name: give `problem` if the saved one had such a function.
 
         df.open("comparison.nc").plot()
     """
@@ -227,7 +227,7 @@ def opened(path: str | Path, problem: Problem | None = None) -> Comparison:
     if "problem" not in tree.attrs or not tree.children:
         raise OutputError(f"{str(path)!r} holds no comparison; give a file that `dimfree compare` wrote.")
     try:
-        # nothing that it names is imported before it is run
+        # functions that it names are imported when it is run
         known = problem or read(str(tree.attrs["problem"]), str(path))
     except DimfreeError as failure:
         raise OutputError(

@@ -1,4 +1,4 @@
-"""One observable of all accounts, whatever it is: what any results file can be drawn as."""
+"""The figure of one observable of all accounts, which any results file can be drawn as."""
 
 from collections.abc import Mapping
 from itertools import product

@@ -1,4 +1,4 @@
-"""How far an account is from real SGD, by what one asks of it: the end, the worst stretch, what chance leaves open.
+"""How far an account is from real SGD: at the end, on its worst stretch, and what chance leaves open.
 
 At every saved time there is a deviation and a band of chance around it (`chance.py`). The account fails where the deviation is
 larger than what is allowed, `ALLOWED` per cent and the accuracy that it claims for itself, *and* exceeds that accuracy by more
@@ -15,7 +15,7 @@ from dimfree.comparison.chance import Means, Table, means_of, own_chance, own_er
 from dimfree.comparison.resolution import Band, Unresolved, unresolved
 from dimfree.comparison.stretches import Stretch, Vector, Where, deciding
 
-ALLOWED = 5.0  # per cent, beside the account's own accuracy
+ALLOWED = 5.0  # per cent that an account may be off, in addition to its own accuracy
 ROUNDING = 1e-13  # a risk below this is zero
 _STILL = 1e-3  # relative change of the risk below which nothing has happened
 
@@ -24,28 +24,28 @@ class Judgement(NamedTuple):
     """One account against the reference."""
 
     final_risk: float
-    final_error: float  # standard error over replicas, 0 for a deterministic theory
+    final_error: float  # standard error over replicas; 0 for a deterministic theory
     final_sigmas: float  # deviation at the last time in joint standard errors; nan where there is no error bar
     final_percent: float
     worst_percent: float
     worst_time: float
     allowed_percent: float
-    chance_percent: float  # what chance alone makes at the level of the verdict, as the median over times
-    fails: Stretch | None  # in the risk
-    also: Stretch | None  # elsewhere in the risk, and less
-    unresolved: Unresolved | None  # outside of where it fails
-    resolved: bool  # whether that is small enough to say what holds outside of where it fails
-    within: Off | None  # where it is off by more than ALLOWED and less than it leaves open itself, beyond chance
-    leaves_open: str  # in which circumstances it says that it is only so accurate
+    chance_percent: float  # the deviation that chance alone makes, as the median over times
+    fails: Stretch | None  # the stretch of the risk that decides the verdict
+    also: Stretch | None  # another stretch of the risk that fails, by less
+    unresolved: Unresolved | None  # what chance leaves open outside these stretches
+    resolved: bool  # whether so little is left open that the verdict outside these stretches is known
+    within: Off | None  # where it is off, beyond chance, by more than ALLOWED but within the accuracy that it claims
+    leaves_open: str  # what the claimed accuracy depends on, such as "at width 4"
     impossible: Off | None  # the most negative risk
-    escape: Off | None  # when it leaves the plateau, in per cent of the reference's time
+    escape: Off | None  # how late it leaves the plateau, in per cent of the reference's time
     spread: Off | None  # factor between its standard deviation and the reference's
     overlaps: Off | None  # the observable that is furthest off, in per cent of its size
     moves: bool  # whether the risk of the reference changes at all
 
 
 def judge(account: xr.Dataset, reference: xr.Dataset) -> Judgement:
-    """Everything that a verdict is made of."""
+    """Compare an account with the reference in all ways that a verdict is made of."""
     means, time = means_of(account, reference, "risk"), account["time"].values
     seen = np.abs(means.other[np.isfinite(means.other)])
     largest = float(seen.max(initial=0.0))
@@ -88,7 +88,7 @@ def judge(account: xr.Dataset, reference: xr.Dataset) -> Judgement:
 
 
 def _deviations(means: Means, size: Table) -> Table:
-    """In per cent; infinite where only one of the two is finite: positive where that is the reference."""
+    """Deviations in per cent; +inf where only the reference is finite, -inf where only the account is."""
     one, other = np.isfinite(means.one), np.isfinite(means.other)
     with np.errstate(invalid="ignore"):
         percent = per_cent_of(means.difference, size)
@@ -96,7 +96,7 @@ def _deviations(means: Means, size: Table) -> Table:
 
 
 def _within(time: Vector, percent: Table, counts: Where) -> Off | None:
-    """Where it is furthest off, of what is more than chance but not more than it leaves open."""
+    """The largest deviation that is more than chance and within the accuracy that the account claims."""
     counts = counts & (np.abs(percent) > ALLOWED)
     if not counts.any():
         return None
@@ -105,7 +105,7 @@ def _within(time: Vector, percent: Table, counts: Where) -> Off | None:
 
 
 def _impossible(account: xr.Dataset, smallest: float) -> Off | None:
-    """A mean that is negative by more than chance and rounding."""
+    """The most negative mean risk, if it is negative by more than chance and rounding."""
     values = account["risk"].values
     above = values.mean(axis=1) + own_chance(values)
     if not np.any(above < -smallest):

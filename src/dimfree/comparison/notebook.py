@@ -1,4 +1,4 @@
-"""A comparison where people read it: as HTML in a notebook, and as one tidy table."""
+"""A comparison as HTML in a notebook, and as one table with a row for every number."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Mapping

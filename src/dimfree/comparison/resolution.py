@@ -1,4 +1,4 @@
-"""What chance leaves open: where an account neither fails nor agrees closely enough, and how many runs would tell."""
+"""What chance leaves open: where an account neither fails nor agrees closely enough, and how many runs would decide."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ from dimfree.comparison.chance import Means, Table
 from dimfree.comparison.stretches import Vector, Where, bounds
 
 MARGIN = (
-    20.0  # per cent beyond what is allowed: as far as the band of chance may reach where an account is said to hold
+    20.0  # per cent that the band of chance may reach beyond what is allowed where an account is said to hold
 )
 EQUAL = 0.1  # per cent: numbers that agree so well need no error bar
-_FEW = 0.2  # of all times: so many may be unresolved without the verdict being so, unless the last is one of them
+_FEW = 0.2  # share of times that may be unresolved while the verdict is not, unless the last time is among them
 
 
 class Band(NamedTuple):
-    """What is seen at every saved time, and what chance makes around it."""
+    """The deviation at every saved time, and how far chance alone can put it."""
 
     percent: Table
     chance: Table  # per cent; nan where single runs have no error bar
@@ -24,21 +24,21 @@ class Band(NamedTuple):
 
 
 class Unresolved(NamedTuple):
-    """A stretch where chance exceeds what is seen."""
+    """A stretch of times on which chance is larger than the deviation."""
 
     begin: float
     end: float
-    time: float  # the saved time that is described
-    percent: float  # what is seen there
+    time: float  # the saved time within it that `percent` and `chance` belong to
+    percent: float  # the deviation there
     chance: float  # per cent that chance makes there; nan where single runs have no error bar
-    runs: int  # how many would resolve it, if one run scatters as those that were made
+    runs: int  # how many runs would resolve it, if they scatter as the present ones
     of_starts: bool  # whether they are starts rather than replicas
 
 
 def unresolved(time: Vector, band: Band, limits: tuple[float, float], asked: Where) -> tuple[Unresolved | None, bool]:
-    """What is open at the times that are asked about, and whether this is little: then it is only a part of the verdict.
+    """What chance leaves open at the given times, and whether that is little enough for a verdict on the whole run.
 
-    The limits are what is allowed, and the part of it that the account claims for itself, in per cent.
+    The limits, in per cent: the deviation that is allowed, and the part of it that the account claims as its accuracy.
     """
     seen, most = np.abs(band.percent), limits[0] + MARGIN
     equal = np.isnan(band.chance) & (seen <= EQUAL)
@@ -65,9 +65,9 @@ def unresolved(time: Vector, band: Band, limits: tuple[float, float], asked: Whe
 
 
 def _needed(band: Band, limits: tuple[float, float], asked: Where) -> Table:
-    """Runs after which what is seen would be more than chance, or the band within the margin.
+    """The number of runs after which the deviation is more than chance, or the band of chance is narrow enough.
 
-    Without an error bar, all that is seen is taken for the scatter of a run.
+    Without an error bar the whole deviation is taken to be the scatter of a run.
     """
     seen, (allowed, claimed) = np.abs(band.percent), limits
     distance = np.maximum(allowed + MARGIN - seen, np.where(seen > allowed, seen - claimed, 0.0))

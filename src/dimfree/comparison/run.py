@@ -20,7 +20,7 @@ from dimfree.results.record import record_end, record_starts, refuse, shared_sta
 
 
 def settled(problem: Problem | str | Path | None, changes: dict[str, Any]) -> Problem:
-    """A problem given as such, as a file, or not at all, with some keys changed."""
+    """The problem that was given as an object or a file, or the embedded one, with some keys changed."""
     if isinstance(problem, dict):
         raise ProblemError("the problem is a dict; write df.Problem(**values), or give the path of a TOML file.")
     if not isinstance(problem, Problem | str | Path | None):
@@ -31,7 +31,7 @@ def settled(problem: Problem | str | Path | None, changes: dict[str, Any]) -> Pr
 
 
 def starts_of(problem: Problem, chosen: tuple[AnyDescription, ...]) -> list[object]:
-    """The starts that all accounts share: as many as the run asks for, the first of them always the same."""
+    """The starts that all accounts share, as many as the run asks for; the first does not depend on how many there are."""
     if not chosen:
         return []
     key = _key(problem.run.seed, 0)
@@ -40,7 +40,7 @@ def starts_of(problem: Problem, chosen: tuple[AnyDescription, ...]) -> list[obje
 
 
 def own_key(problem: Problem, title: str) -> jax.Array:
-    """The randomness of one account."""
+    """The key of one account's random numbers."""
     return _key(problem.run.seed, crc32(title.encode()))
 
 
@@ -50,7 +50,7 @@ def _key(seed: int, number: int) -> jax.Array:
 
 @brief_program
 def _folded(seed: jax.Array, number: jax.Array) -> jax.Array:
-    """One program where jax itself would compile four."""
+    """The key of a seed and a number; one program, where jax itself would compile four."""
     return jax.random.fold_in(jax.random.key(seed), number)
 
 

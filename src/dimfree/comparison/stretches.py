@@ -1,4 +1,4 @@
-"""Where along a run something is so: stretches of saved times, the one that decides and the worst of the others."""
+"""Stretches of saved times on which an account fails: the one that decides a verdict, and the worst of the others."""
 
 from typing import NamedTuple
 
@@ -8,13 +8,13 @@ Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 Table = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Where = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
-_AS_BAD = 0.5  # of the largest deviation: what is as bad as that one
+_AS_BAD = 0.5  # share of the largest deviation from which on a stretch counts as equally bad
 
 
 class Stretch(NamedTuple):
-    """Where an account fails: between two saved times, by how much at its worst and at its last time."""
+    """A stretch of saved times on which an account fails, and by how much: at its worst time and at its last."""
 
-    since: float  # the last saved time before it, until which all is well
+    since: float  # the last saved time before the stretch
     begin: float
     end: float
     worst: float  # per cent; infinite where only one of the two accounts is finite
@@ -23,9 +23,10 @@ class Stretch(NamedTuple):
 
 
 def deciding(time: Vector, percent: Table, counts: Where) -> tuple[Stretch | None, Stretch | None]:
-    """The stretch that decides, the last one if it goes to the end and else the worst; and the worst of those that do not.
+    """The stretch that decides a verdict and the worst of the others.
 
-    Earlier ones that are as bad belong to what decides.
+    The last stretch decides if it goes to the end of the run, otherwise the worst one. Earlier stretches that are equally bad are
+    joined to it.
     """
     found = [_between(time, percent, first, last) for first, last in bounds(counts)]
     if not found:

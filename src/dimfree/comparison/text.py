@@ -1,4 +1,4 @@
-"""Tables and sentences as plain text: at most `WIDTH` columns, and no escape codes wherever the text goes."""
+"""Tables and sentences as plain text: at most `WIDTH` columns, and never any escape codes."""
 
 import io
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ WIDTH = 80
 
 
 def plain_text(parts: Iterable[Table | str]) -> str:
-    """Tables fitted into the width, and sentences as they are, which are not broken into lines."""
+    """Tables are fitted into the width; sentences are not broken into lines."""
     text = io.StringIO()
     console = Console(
         file=text,
@@ -40,12 +40,12 @@ def slim(table: Table) -> Table:
 
 
 def wrapped(text: str, hanging: int = 2) -> str:
-    """Lines that are too long, broken between words; what goes on is set in by `hanging` columns."""
+    """Break lines that are too long between words; all but the first part are indented by `hanging` columns."""
     return "\n".join(line if len(line) <= WIDTH else "\n".join(_broken(line, hanging)) for line in text.split("\n"))
 
 
 def _broken(line: str, hanging: int) -> list[str]:
-    """Broken at spaces, but for those around an equals sign and before a per cent sign."""
+    """The parts of a line that is broken at spaces, except those around an equals sign and before a per cent sign."""
     kept = line.replace(" = ", "\u00a0=\u00a0").replace(" %", "\u00a0%")
     found = wrap(kept, WIDTH, subsequent_indent=" " * hanging, break_long_words=False, break_on_hyphens=False)
     return [one.replace("\u00a0", " ") for one in found]

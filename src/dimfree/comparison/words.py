@@ -1,4 +1,4 @@
-"""A judgement in words: holds, until when, by how much it fails, or what would resolve it."""
+"""A judgement in words: whether an account holds, until when, by how much it fails, or what would resolve it."""
 
 from math import inf, isnan
 
@@ -17,11 +17,11 @@ HOLDS, WITHIN, IN_PART, UNTIL, OPEN, FAILS = (
     "does not hold",
 )
 BEST_FIRST = (HOLDS, WITHIN, IN_PART, UNTIL, OPEN, FAILS)
-_EARLY = 0.1  # of the run: what fails before that does not hold
+_EARLY = 0.1  # share of the run: an account that fails earlier does not hold
 
 
 def grade(found: Judgement, until: float) -> str:
-    """One of six words."""
+    """The judgement as one of the six grades of `BEST_FIRST`."""
     fails = found.fails
     if found.impossible:
         return FAILS
@@ -37,7 +37,7 @@ def grade(found: Judgement, until: float) -> str:
 
 
 def sentence(found: Judgement, until: float) -> str:
-    """The same with times and sizes."""
+    """The judgement as a sentence with times and sizes."""
     return "; ".join([_told(found, until), *_open_parts(found), *_parts(found)])
 
 
@@ -82,7 +82,7 @@ def _failing(word: str, fails: Stretch) -> str:
 
 
 def _chance(found: Unresolved) -> str:
-    """What is seen and what chance makes of it."""
+    """The deviation, and how large chance alone can make it."""
     seen = f"{off(found.percent)} at t = {found.time:.3g}"
     if isnan(found.chance):
         return f"{seen}, but a single run has no error bar"
@@ -97,13 +97,13 @@ def _remedy(found: Unresolved) -> str:
 
 
 def _rounded(count: int) -> int:
-    """Upwards, to two digits."""
+    """A count rounded up to two digits."""
     unit = 10 ** max(len(str(count)) - 2, 0)
     return -(-count // unit) * unit
 
 
 def _open_parts(found: Judgement) -> list[str]:
-    """What chance leaves open beside what is said."""
+    """What chance leaves open, as a further part of the sentence."""
     opened = found.unresolved
     if opened is None or (found.fails is None and not found.resolved and not found.impossible):
         return []
@@ -113,7 +113,7 @@ def _open_parts(found: Judgement) -> list[str]:
 
 
 def _parts(found: Judgement) -> list[str]:
-    """What else is not right."""
+    """What else is wrong, as further parts of the sentence."""
     parts = []
     if found.also:
         parts.append(f"{off(found.also.worst)} {_when(found.also.begin, found.also.end)}")
@@ -137,7 +137,7 @@ def _spread(spread: Off) -> str:
 
 
 def off(percent: float) -> str:
-    """A deviation as one says it."""
+    """A deviation in words."""
     if percent in (inf, -inf):
         return "not a finite number" if percent > 0 else "finite where real SGD is not"
     if percent > 1000:
@@ -146,7 +146,7 @@ def off(percent: float) -> str:
 
 
 def off_by(percent: float) -> str:
-    """What chance can make, as one says it."""
+    """How large chance can make a deviation, in words."""
     return f"a factor of {1 + percent / 100:.2g}" if percent > 1000 else per_cent(percent)
 
 
