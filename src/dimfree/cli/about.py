@@ -30,7 +30,7 @@ def new(
     problem = Problem(**({"data": {"kind": kind}} if kind else {}))
     setting = setting_of(problem)
     text = setting.commented_problem()
-    if problem != setting.problem():  # the comments are those of the first kind of data
+    if problem != setting.problem():  # the comments of the template are about the first kind of data
         text = f"# A dimfree problem, every key spelled out. `dimfree show FILE` says what it is.\n\n{dumps(problem)}"
     with replacing(file) as temporary:
         temporary.write_text(text, encoding="utf-8")
@@ -55,7 +55,7 @@ def list_(as_json: Json = False) -> None:
         own = [name for name in found if name in setting.descriptions]
         tell(f"training on {setting.name}; data: {', '.join(setting.kinds('data'))}")
         tell("\n".join(f"  {name:<15}{found.pop(name).summary}" for name in own) + "\n", hanging=17)
-    for name, one in found.items():  # those that come alone
+    for name, one in found.items():  # those that other packages bring for a setting
         tell(f"{name:<17}{one.summary}", hanging=17)
     tell(f"activations: {', '.join(NAMES)}, he0 .. he19, or your own as module:function")
 

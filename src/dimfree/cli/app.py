@@ -18,12 +18,12 @@ class _Group(TyperGroup):
     """Commands whose errors are one sentence and an exit code, not a traceback."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """What one comes for first."""
+        """The commands in the order of the help: the most common ones first."""
         names = super().list_commands(ctx)
         return [*(name for name in _FIRST if name in names), *(name for name in names if name not in _FIRST)]
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; warnings are said and do no harm."""
+        """Run the command; warnings are printed and do not end it."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", DimfreeWarning)
@@ -31,7 +31,7 @@ class _Group(TyperGroup):
                 return super().invoke(ctx)
         except DimfreeError as failure:
             told = str(failure)
-            if isinstance(failure, CodeError):  # which says it in the words of Python
+            if isinstance(failure, CodeError):  # whose sentence names the argument of Python
                 told = told.replace("allow_code=True", "--allow-code")
             typer.echo(f"dimfree: {told}", err=True)
             raise typer.Exit(failure.exit_code) from None
@@ -40,7 +40,7 @@ class _Group(TyperGroup):
                 raise
             typer.echo("dimfree: memory ran out; make the problem smaller, or end other programs.", err=True)
             raise typer.Exit(1) from None
-        except BrokenPipeError:  # whoever reads our output has seen enough
+        except BrokenPipeError:  # the program that reads our output has ended
             raise
         except OSError as failure:
             typer.echo(f"dimfree: the output could not be written: {failure.strerror}.", err=True)
@@ -48,7 +48,7 @@ class _Group(TyperGroup):
 
 
 def _say_warnings(otherwise: Any) -> Any:
-    """Warnings of dimfree in one sentence, each once; others as Python shows them."""
+    """Print warnings of dimfree as one sentence, each once, and others as Python does."""
     said: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -81,14 +81,14 @@ def _options(
 
 
 def description_names(incomplete: str) -> list[str]:
-    """Descriptions whose names begin so."""
+    """The names of descriptions that begin with some letters."""
     from dimfree.registry import names
 
     return [name for name in names() if name.startswith(incomplete)]
 
 
 def data_kinds(incomplete: str) -> list[str]:
-    """Kinds of data whose names begin so."""
+    """The kinds of data that begin with some letters."""
     from dimfree.registry import settings
 
     return [kind for one in settings() for kind in one.kinds("data") if kind.startswith(incomplete)]

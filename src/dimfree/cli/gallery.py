@@ -55,7 +55,7 @@ def reproduce(
 
 
 def _list(as_json: bool) -> None:
-    """Two lines for a figure: what it takes, and its title; read from a table, so that no figure is imported."""
+    """Print two lines for a figure: its cost and its title. They come from a table, so that no figure is imported."""
     from dimfree.gallery.shelf import shelved
     from dimfree.machine import duration
 

@@ -1,7 +1,7 @@
-"""Ctrl-C and its kin: a thread ends the process at once, wherever the main thread is, and leaves no half-written file.
+"""Ctrl-C and other signals: a thread ends the process at once, whatever the main thread does, and no file is half-written.
 
-An exception would not do: compiled code runs for minutes before Python looks at signals, and one that is raised inside a
-callback of jax is lost.
+An exception would not work: compiled code runs for minutes before Python looks at signals, and an exception that is raised
+inside a callback of jax is lost.
 """
 
 import os
@@ -10,12 +10,12 @@ import signal
 from threading import Thread
 
 _HEEDED = (signal.SIGINT, signal.SIGTERM)
-_PATIENCE = 1.0  # seconds that the last sentence waits for its reader
+_PATIENCE = 1.0  # seconds that the last sentence may take to be written
 _SHOW_CURSOR = "\x1b[?25h\r\x1b[2K"  # a progress bar hides it
 
 
 def heed_signals() -> None:
-    """From here on these signals end the process with one sentence; those that the parent ignores stay ignored."""
+    """Let these signals end the process with one sentence, from now on; signals that the parent ignores stay ignored."""
     heeded = [number for number in _HEEDED if signal.getsignal(number) is not signal.SIG_IGN]
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
@@ -35,10 +35,10 @@ def _wait(read_end: int, heeded: set[signal.Signals]) -> None:
 def _end(code: int) -> None:
     from dimfree.files import RENAMING, discard_temporaries
 
-    RENAMING.acquire()  # for good: no file takes its place after the sentence
+    RENAMING.acquire()  # and never released: no file is renamed after the sentence
     try:
         files = discard_temporaries()
-        written = [path for path in files if not {*path.parents} & {*files}]  # a store, not the files in it
+        written = [path for path in files if not {*path.parents} & {*files}]  # name a store, not the files in it
         done = "nothing was written" if not written else f"written before that: {', '.join(map(str, written))}"
         _say(f"dimfree: interrupted; {done}.\n")
     finally:
@@ -46,7 +46,7 @@ def _end(code: int) -> None:
 
 
 def _say(sentence: str) -> None:
-    """On stderr, unless it cannot be written: full, closed, or read by a program that is gone or has stopped reading."""
+    """Print on stderr, unless that is full, closed, or read by a program that has ended or stopped reading."""
     _, ready, _ = select.select([], [2], [], _PATIENCE)
     if ready:
         cursor = _SHOW_CURSOR if os.isatty(2) else ""

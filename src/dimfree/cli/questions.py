@@ -1,4 +1,4 @@
-"""One command per question, built from its record: read the problem, ask, write files, say what was found."""
+"""One command per question, built from its record: it reads the problem, asks, writes files and prints the answer."""
 
 import json
 from inspect import Parameter, Signature
@@ -55,7 +55,7 @@ def _register(question: "Question[Problem]") -> None:
 
 
 def _signature(question: "Question[Problem]") -> Signature:
-    """The options of all commands around those of the question."""
+    """The question's own options, with those that all commands have."""
     given: dict[str, tuple[Any, object]] = {"file": (ProblemFile, None), "change": (Overrides, None)}
     given |= {name: (_annotation(name, one), one.default) for name, one in question.options.items()}
     out = (_OutIfWanted, None) if question.quick else (Out, Path("dimfree-results"))

@@ -58,7 +58,7 @@ def compare(
 
 
 def _replicas(given: list[str]) -> tuple[int | None, dict[str, int]]:
-    """One number for all, and numbers for some."""
+    """The replicas from the options: one number for all descriptions, and numbers for single ones."""
     everywhere, each = None, {}
     for text in given:
         title, separator, number = text.rpartition("=")
@@ -139,7 +139,7 @@ def _numbers(data: "xr.Dataset") -> dict[str, Any]:
 
 
 def _print_numbers(data: "xr.Dataset") -> None:
-    """Columns between tabs, under a line with their names."""
+    """Print the numbers as columns between tabs, under a line with their names."""
     found = _numbers(data)
     if "time" not in found:
         typer.echo("quantity\tvalue")

@@ -1,4 +1,4 @@
-"""What commands do around their work: read the problem, prepare jax, show progress, talk."""
+"""What all commands do around their work: read the problem, prepare jax, show progress, print messages."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Given(NamedTuple):
-    """What a command line says of its problem."""
+    """The options of a command that are about its problem."""
 
     file: Path | None
     changes: list[str] | None
@@ -26,7 +26,7 @@ class Given(NamedTuple):
     replicas: int | None = None
 
     def problem(self, otherwise: "Callable[[], Problem] | None" = None) -> "Problem":
-        """The problem of the file (or else another one, or the embedded one) with what the options change."""
+        """The problem of the file, or without one the given default or the embedded problem, changed by the options."""
         from dimfree.problem import Problem, load
         from dimfree.problem.code import with_code
         from dimfree.problem.toml import parse_override, with_overrides
@@ -38,7 +38,7 @@ class Given(NamedTuple):
         return with_code(with_overrides(base, changes), self.allow_code, [_here()]) if changes else base
 
     def functions(self, options: dict[str, object]) -> dict[str, object]:
-        """Options with the functions in place of the paths that name them."""
+        """The options with functions in place of the paths that name them."""
         from dimfree.problem.activation import PATH
         from dimfree.problem.code import allowed_function
 
@@ -58,7 +58,7 @@ def _here() -> Path:
 
 
 def prepare(out: Path | None = None) -> None:
-    """What must happen before jax is imported: the folder for results, and the compilation cache."""
+    """Do what must happen before jax is imported: make the folder for results, and choose the compilation cache."""
     if out:
         from dimfree.files import writable
 
@@ -82,14 +82,14 @@ def progress(silent: bool) -> Iterator[Watcher]:
 
 
 def tell(text: str, hanging: int = 2) -> None:
-    """An answer in words, on stdout: lines that are too long for a terminal are broken between words."""
+    """Print an answer in words on stdout; lines that are too long for a terminal are broken between words."""
     from dimfree.comparison.text import wrapped
 
     typer.echo(wrapped(text, hanging))
 
 
 def say(text: str, quiet: bool) -> None:
-    """Talk, on stderr."""
+    """Print a message on stderr."""
     if not quiet:
         typer.echo(text, err=True)
 

@@ -1,4 +1,4 @@
-"""Standard streams that a command can rely on, however it was started: closed ones lead nowhere, and talk never fails a run."""
+"""Standard streams that always work: closed ones lead to the null device, and no message that cannot be written ends a run."""
 
 import io
 import os
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class _Dropping(io.FileIO):
-    """A file that loses what cannot be written: the disk is full, or the reader is gone."""
+    """A file that drops what cannot be written because the disk is full or the reader has ended."""
 
     def write(self, text: "ReadableBuffer", /) -> int:
-        """As many bytes as were given, written or not."""
+        """Write, and report as many bytes as were given, written or not."""
         with suppress(OSError):
             return super().write(text)
         return memoryview(text).nbytes
@@ -23,7 +23,7 @@ class _Dropping(io.FileIO):
 def mend_streams() -> None:
     """Open closed streams on the null device, and let stderr drop what it cannot write.
 
-    A closed stream leaves its number free: the next file that is opened would get it, and with it all that libraries print.
+    A closed stream leaves its number free: the next file that is opened would get that number, and all that libraries print.
     """
     for number in range(3):
         try:

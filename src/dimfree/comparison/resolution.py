@@ -7,9 +7,7 @@ import numpy as np
 from dimfree.comparison.chance import Means, Table
 from dimfree.comparison.stretches import Vector, Where, bounds
 
-MARGIN = (
-    20.0  # per cent that the band of chance may reach beyond what is allowed where an account is said to hold
-)
+MARGIN = 20.0  # per cent that the band of chance may reach beyond what is allowed where an account is said to hold
 EQUAL = 0.1  # per cent: numbers that agree so well need no error bar
 _FEW = 0.2  # share of times that may be unresolved while the verdict is not, unless the last time is among them
 

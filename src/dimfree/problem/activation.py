@@ -19,7 +19,7 @@ NAMES = (
     *("erf", "relu", "linear", "square", "tanh", "sigmoid", "softplus", "hard-tanh", "leaky-relu", "sin", "cos"),
     *("ramp", "dip-ramp", "truncated-relu"),
 )
-SIGN = "sign"  # makes features, of which averages alone are needed; no network can be trained with it
+SIGN = "sign"  # for features, of which only averages are needed; no network can be trained with it
 HERMITE_NAME = re.compile(r"he([0-9]|1[0-9])")
 PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
@@ -92,7 +92,7 @@ def _write(value: Any) -> Any:
 
 
 def written_function(value: Any) -> Any:
-    """Callables as a path when they can be imported again, and with a fingerprint of their code otherwise; words stay."""
+    """A callable as its path if it can be imported again, otherwise with a fingerprint of its code; names stay names."""
     if not callable(value):
         return value
     module, name = getattr(value, "__module__", "?"), getattr(value, "__qualname__", type(value).__name__)
@@ -102,7 +102,7 @@ def written_function(value: Any) -> Any:
 
 
 def _found(module: str, name: str) -> Any:
-    """What the path leads to in this process, None when nowhere."""
+    """What a path leads to in this process; None if it leads nowhere."""
     try:
         return attrgetter(name)(sys.modules[module])
     except (KeyError, AttributeError):

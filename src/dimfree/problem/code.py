@@ -1,4 +1,4 @@
-"""Code that a problem names as `module:function`: importing it runs it, so a file may do so only where that is allowed."""
+"""Code that a problem names as `module:function`: importing runs it, so that files may name code only where it is allowed."""
 
 import importlib
 import sys
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def function_at(path: str, what: str = "activation", folders: Sequence[Path] = ()) -> Callable[..., Any]:
     """The function that a path module:function leads to; modules in `folders` are found after all others.
 
-    `what` the function is for is said where it cannot be found.
+    `what` says in errors what the function is for.
     """
     module, _, name = path.partition(":")
     try:
@@ -26,7 +26,7 @@ def function_at(path: str, what: str = "activation", folders: Sequence[Path] = (
             found: Any = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-    except (Exception, SystemExit) as failure:  # whatever somebody's module does while it is imported
+    except (Exception, SystemExit) as failure:  # a module may raise anything while it is imported
         raise ProblemError(
             f"the {what} {path!r} cannot be imported ({type_and_first_line(failure)}); "
             "give an importable module and a function in it."
@@ -38,7 +38,7 @@ def function_at(path: str, what: str = "activation", folders: Sequence[Path] = (
 
 
 def with_code(problem: "Problem", allowed: bool, folders: Sequence[Path] = ()) -> "Problem":
-    """The problem with all functions that it names in place of their paths; an error when there are any and none is allowed."""
+    """The problem with functions in place of the paths that name them; an error if it names any and code is not allowed."""
     named = {key: allowed_function(key, path, allowed, folders) for key, path in _paths(problem, "")}
     return problem.replace(**named) if named else problem
 
@@ -64,7 +64,7 @@ def _paths(section: Section, prefix: str) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def _searched_too(folders: Sequence[Path]) -> Iterator[None]:
-    """At the end of the search path: a module here must not take the place of an installed one."""
+    """Search these folders too, after all others: a module in them must not take the place of an installed one."""
     before = list(sys.path)
     sys.path.extend(str(folder) for folder in folders if str(folder) not in before)
     try:

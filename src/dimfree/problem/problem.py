@@ -31,7 +31,7 @@ class Problem(Section):
     run: Run = Run()
 
     def __new__(cls: type[AnyProblem], /, **values: Any) -> AnyProblem:
-        """The problem of a setting; which one is seen from the data and the training rule."""
+        """Make the problem of the setting that the data and the training rule belong to."""
         from dimfree.registry import problem_class
 
         chosen: Any = problem_class(values) if cls is Problem else cls
@@ -39,7 +39,7 @@ class Problem(Section):
         return made
 
     def __init__(self, /, **values: Any) -> None:
-        """What is left out is that of the embedded problem, or what the kind of data says instead."""
+        """Keys that are left out have the values of the embedded problem, or those that the kind of data fills in."""
         given = as_tables(values)
         own = {
             n: written(field.default)
@@ -67,7 +67,7 @@ class Problem(Section):
 
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Values for keys that were left out, as nested tables, where the defaults of the sections are not meant."""
+        """Values, as nested tables, for keys that were left out and should not have the defaults of their sections."""
         return {}
 
     @property
@@ -82,12 +82,12 @@ class Problem(Section):
 
     @property
     def unusual(self) -> str | None:
-        """What most theories of such problems are not derived for, in words; None if there is nothing of the kind."""
+        """What this problem has that most theories are not derived for, in words; None if there is nothing."""
         return None
 
     @property
     def stamps(self) -> tuple[tuple[int, int], ...]:
-        """When the files that it names were last written, and their sizes: what was made of others is out of date."""
+        """When the files that the problem names were last written, and their sizes: models of other files are out of date."""
         found = [path.stat() for path in _files(self) if path.exists()]
         return tuple((one.st_mtime_ns, one.st_size) for one in found)
 
@@ -129,12 +129,12 @@ class Problem(Section):
 
 
 def as_tables(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Sections as tables of what was given of them."""
+    """Sections as tables of the keys that were given."""
     return {key: written(value) if isinstance(value, Section) else value for key, value in values.items()}
 
 
 def written(section: Section) -> dict[str, Any]:
-    """What was given of a section, without what its defaults added; kinds are always said."""
+    """The keys of a section that were given, without its defaults, but always with its kind."""
     given = {
         name: getattr(section, name) for name in section.model_fields_set | ({"kind"} & {*type(section).model_fields})
     }
@@ -142,7 +142,7 @@ def written(section: Section) -> dict[str, Any]:
 
 
 def filled(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    """Values and sections with the keys that they leave out; a section of another kind has other keys."""
+    """Fill in keys that values or sections leave out; a section of another kind has other keys, and is left alone."""
     complete = {**defaults, **values}
     for name, table in defaults.items():
         given = values.get(name)
@@ -153,7 +153,7 @@ def filled(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
 
 
 def forget(section: Section, given: dict[str, Any], complete: dict[str, Any]) -> None:
-    """Keys that were filled in do not count as given: another kind of data may fill them in otherwise."""
+    """Do not count keys that were filled in as given: another kind of data may fill in other values."""
     section.__pydantic_fields_set__.difference_update(complete.keys() - given.keys())
     for name, value in complete.items():
         inner, told = getattr(section, name, None), given.get(name)
@@ -171,7 +171,7 @@ def _files(section: Section) -> Iterator[Path]:
 
 
 def _without_names(values: Any, names: set[str]) -> Any:
-    """The same with nothing in the place of the names of files; a name that is no file, such as "digits", says what is meant."""
+    """The same without the names of files; a name that is no file, such as "digits", stays."""
     if isinstance(values, dict):
         return {key: _without_names(value, names) for key, value in values.items()}
     return None if isinstance(values, str) and values in names else values
@@ -182,5 +182,5 @@ def _content(path: Path) -> str:
         check_regular(path)
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:  # whoever needs the file will say so
+    except OSError:  # an error follows where the file is read
         return _UNREADABLE

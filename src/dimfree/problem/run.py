@@ -1,4 +1,4 @@
-"""How long, how often and with which seed."""
+"""The section [run]: how long, how often, with which seed."""
 
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
@@ -18,11 +18,11 @@ class Run(Section):
     points: int = Field(default=80, ge=2, le=100_000)
     spacing: Literal["log", "linear"] = "log"
     times: tuple[PositiveFloat, ...] | None = None  # instead of points and spacing; 0 is always saved too
-    starts: PositiveInt = 1  # how many starts the replicas are shared out to
+    starts: PositiveInt = 1  # how many starts share the replicas
 
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """A run ends with the last of its times."""
+        """The values with `until` set to the last of the given times."""
         match values.get("times"):
             case [*_, int() | float() as last]:
                 return {"until": last, **values}

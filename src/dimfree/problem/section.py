@@ -1,4 +1,4 @@
-"""The common ground of all problem sections: frozen, closed to unknown keys, and errors in one sentence."""
+"""The base of all problem sections: frozen, without unknown keys, and with errors in one sentence."""
 
 import re
 from pathlib import Path
@@ -42,7 +42,7 @@ class Section(BaseModel):
 
 
 def _check_number(name: str, value: Any, annotation: Any) -> None:
-    """Where a number is meant, `true` and "300" are none."""
+    """Refuse `true` and "300" where a number is expected."""
     kinds = {_bare(kind) for kind in (annotation, *get_args(annotation))}
     words = {str, Path} & kinds or any(get_origin(kind) is Literal for kind in kinds)
     if kinds & {int, float} and (
@@ -52,7 +52,7 @@ def _check_number(name: str, value: Any, annotation: Any) -> None:
 
 
 def _bare(kind: Any) -> Any:
-    """A type without what is asked of its values."""
+    """A type without the conditions on its values."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
@@ -64,7 +64,7 @@ def _sentence(section: type[Section], failure: ValidationError) -> str:
 
 
 def _explain(section: type[Section], error: ErrorDetails) -> str:
-    # of a location only the key and positions in it are the user's; the rest names alternatives of a type
+    # the user knows only the key and positions in it; the rest of a location names alternatives of a type
     key, *inside = error["loc"] or ("",)
     place = ".".join([str(key), *(str(part) for part in inside if isinstance(part, int))])
     match error["type"]:
@@ -89,7 +89,7 @@ def _explain(section: type[Section], error: ErrorDetails) -> str:
 
 
 def _short(value: object) -> str:
-    """A value as it was given, unless that is longer than anyone would read."""
+    """A value as it was given, cut off where it is too long for a sentence."""
     try:
         text = repr(value)
     except ValueError:  # an integer of thousands of digits

@@ -15,7 +15,7 @@ from dimfree.problem.problem import Problem, as_tables, forget, written
 
 
 def load(path: str | Path, *, allow_code: bool = False) -> Problem:
-    """The problem written in a TOML file; functions that it names as module:function are imported only if that is allowed.
+    """Read a problem from a TOML file; functions that it names as module:function are imported only if that is allowed.
 
     Modules beside the file, and in the current folder, are found.
     """
@@ -36,12 +36,12 @@ def loads(text: str, name: str = "the TOML text", *, allow_code: bool = False) -
 
 
 def read(text: str, name: str) -> Problem:
-    """The same with the functions that it names left as they are written."""
+    """Read a problem from TOML text; functions that it names stay names."""
     try:
         values = tomllib.loads(text)
     except RecursionError:
         raise ProblemError(f"{name} is nested too deeply to be a problem.") from None
-    except ValueError as failure:  # TOML that is none, and numbers that are none
+    except ValueError as failure:  # wrong TOML, and digits that are no number
         raise ProblemError(f"{name} is not valid TOML: {in_one_line(failure)}.") from None
     return Problem(**values)
 
@@ -56,8 +56,8 @@ def dumps(problem: Problem) -> str:
 def with_overrides(problem: Problem, changes: Mapping[str, Any]) -> Any:
     """A copy in which dotted keys have new values; a section may be replaced by setting its `kind`.
 
-    All else stays. Only data that fill in other values for what is left out do so anew; and a kind of another setting takes
-    along what both settings know, the dimension and the run, with a warning that names what is left behind.
+    All else stays, except that values which the kind of data fills in are filled in anew. A kind of another setting takes over
+    what both settings know, the dimension and the run; a warning names what is left behind.
     """
     cls, kinds, given = type(problem), _kinds(changes), written(problem)
     chosen = _class_of(kinds) if kinds else cls
@@ -79,7 +79,7 @@ def with_overrides(problem: Problem, changes: Mapping[str, Any]) -> Any:
 def _left_behind(
     before: Problem, after: Problem, given: Mapping[str, Any], changes: Mapping[str, Any], kinds: Mapping[str, Any]
 ) -> str | None:
-    """What a problem of another setting has no place for, in one sentence; None if data were named and nothing else was given."""
+    """What the problem of another setting has no place for, in one sentence; None if data.kind was set and nothing is lost."""
     sections = [name for name in type(before).model_fields if name not in Problem.model_fields]
     left = [key for name in sections for key in _keys(name, given.get(name)) if key not in changes]
     if not left and "data" in kinds:
@@ -98,7 +98,7 @@ def _left_behind(
 
 
 def _keys(name: str, value: Any) -> list[str]:
-    """The dotted keys of what was given of a section, but for kinds, in order."""
+    """The dotted keys of a section that were given, in order and without kinds."""
     if not isinstance(value, dict):
         return [] if value is None or name.endswith(".kind") else [name]
     return [key for inner in sorted(value) for key in _keys(f"{name}.{inner}", value[inner])]
@@ -146,12 +146,12 @@ def _kinds(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _deciding(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The sections on which it depends what stands for keys that are left out."""
+    """The sections that decide which values are filled in for keys that are left out."""
     return {name: table for name, table in as_tables(values).items() if name in _DECIDE}
 
 
-_MOST_KEYS = 8  # that a warning names
-_DECIDE = ("data", "training")  # the sections whose kinds decide of the setting
+_MOST_KEYS = 8  # at most that a warning names
+_DECIDE = ("data", "training")  # the sections whose kinds decide which setting it is
 
 
 def _class_of(values: Mapping[str, Any]) -> type[Problem]:

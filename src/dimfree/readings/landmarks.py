@@ -1,6 +1,6 @@
 """Landmarks of curves: when they fall to a level, where they stand still and when they leave that height.
 
-Every curve of a result has its own: whatever dimensions there are beside the time (replicas, axes of a sweep, units) remain.
+Every curve of a result has its own: all dimensions but the time (replicas, axes of a sweep, units) remain.
 """
 
 from collections import deque
@@ -16,7 +16,7 @@ from dimfree.errors import ProblemError, suggest
 CLOCKS = ("time", "step")
 _FLAT = 1.25  # a plateau changes by less than this factor
 _LEFT = 0.5  # and has been left when this share of its height remains
-_FIRST_SHARE = 1e-3  # of the run; below it there is no telling a plateau from a start
+_FIRST_SHARE = 1e-3  # share of the run; stretches within it are part of the start, not a plateau
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 _Found = TypeVar("_Found", xr.DataArray, xr.Dataset)
 
@@ -57,12 +57,12 @@ def plateau(data: Curves, observable: str = "risk") -> xr.Dataset:
 
 
 def clock(values: xr.DataArray) -> str | None:
-    """The dimension that an observable is followed along; None without one."""
+    """The dimension of time (or steps) that an observable has; None if it has none."""
     return next((dim for dim in CLOCKS if dim in values.dims), None)
 
 
 def _of_all(data: Curves, observable: str, find: Callable[[xr.DataArray], _Found]) -> _Found:
-    """What is found for one observable: of one result, or of several side by side."""
+    """Apply `find` to one observable of a result, or of several results, which then lie side by side."""
     if isinstance(data, xr.DataArray):
         return find(data)
     if isinstance(data, xr.Dataset):
@@ -76,7 +76,7 @@ def _of_all(data: Curves, observable: str, find: Callable[[xr.DataArray], _Found
 
 
 def _numbered(found: _Found) -> _Found:
-    """With plain numbers along every dimension, so that results of different sizes lie side by side."""
+    """The same with numbers 0, 1, ... along every dimension, so that results of different sizes can lie side by side."""
     return found.drop_vars(found.coords).assign_coords({dim: np.arange(size) for dim, size in found.sizes.items()})
 
 
@@ -141,7 +141,7 @@ _NONE = _Plateau(*(float("nan"),) * 4)
 
 
 class _Stretch(NamedTuple):
-    """Saved times between which a curve stands still, and when it does so, with parts of the neighbouring intervals."""
+    """The saved times between which a curve stands still, and the exact times, which lie in the neighbouring intervals."""
 
     first: int
     last: int
@@ -173,9 +173,10 @@ def _still(time: Vector, curve: Vector) -> Iterable[_Stretch]:
 
 
 def _forward(time: Vector, curve: Vector) -> Iterable[_Stretch]:
-    """From every saved time on, until the curve leaves a range of the factor that a plateau may change by.
+    """The stretch from every saved time on, until the curve leaves a range as wide as a plateau may be.
 
-    Later stretches end later: `lows` and `highs` are the places that can still become the extremes, so that all costs one pass.
+    A stretch that begins later ends later: `lows` and `highs` hold the places that can still become extremes, so that one
+    pass is enough.
     """
     lows: deque[int] = deque()
     highs: deque[int] = deque()
@@ -200,7 +201,7 @@ def _forward(time: Vector, curve: Vector) -> Iterable[_Stretch]:
 
 
 def _fits(value: float, low: float, high: float) -> bool:
-    """Whether a range remains narrow enough with one more value; with nan it does not."""
+    """Whether a range stays narrow enough with one more value; never with nan."""
     return max(value, high) <= _FLAT * min(value, low)
 
 

@@ -1,6 +1,6 @@
-"""Long runs as files while they run: a killed one goes on from its last piece, with the same numbers.
+"""Checkpoints: a long run that is killed goes on from its last piece, and gives the same numbers.
 
-What is kept is what was observed, and where the account can be continued from; everything else follows from the problem.
+A file holds what was observed and the state from which the account can be continued; all else follows from the problem.
 """
 
 import hashlib
@@ -22,26 +22,26 @@ from dimfree.files import replacing, withdraw, writable
 from dimfree.problem import Problem
 from dimfree.results.dataset import identity
 
-EVERY = 30.0  # seconds of work that a killed run may lose beside its last piece
+EVERY = 30.0  # seconds between two checkpoints: what a killed run may lose, and its last piece
 _SEEN, _STATE, _KEY, _DIGEST = "seen ", "state ", "key ", "digest"
 
 
 class Checkpoints:
-    """The files of the accounts that are underway in one folder; left behind by whoever is killed, removed at the end."""
+    """The checkpoints of all accounts that run into one folder; a run that is killed leaves them, one that ends removes them."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self._used: list[Path] = []
 
     def of(self, problem: Problem, one: AnyDescription, number: int) -> "Checkpoint":
-        """That of one account from one of its starts."""
+        """The checkpoint of one account from one of its starts."""
         parts = (identity(problem, one), one.title, str(number))
         name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
         self._used.append(self.folder / f"{name}.npz")
         return Checkpoint(self._used[-1])
 
     def clear(self) -> None:
-        """Once the results are written."""
+        """Remove all checkpoints, once the results are written."""
         for path in self._used:
             withdraw(path)
         if self.folder.is_dir() and not any(self.folder.iterdir()):
@@ -50,7 +50,7 @@ class Checkpoints:
 
 @contextmanager
 def checkpoints_in(folder: str | Path | None) -> Iterator[Checkpoints | None]:
-    """The checkpoints in a folder, if one is given, which are removed when the block succeeds, or when training diverges.
+    """The checkpoints in a folder, if one is given; they are removed when the block succeeds, or when training diverges.
 
     Divergence is an answer: a run that went on from there would give it again.
     """
@@ -75,7 +75,7 @@ class Checkpoint:
         self.path, self._last = path, time.monotonic()
 
     def earlier(self) -> Piece | None:
-        """What an earlier run had come to; None without one, or if it cannot be read."""
+        """What an earlier run saved; None if there was none, or if its file cannot be read."""
         try:
             found = unpacked(self.path)
             if str(found.pop(_DIGEST)) != _digest(found):
@@ -89,7 +89,7 @@ class Checkpoint:
             return None
 
     def keep(self, seen: Callable[[], dict[str, Values]], piece: Piece) -> None:
-        """Remember all that was seen up to this piece, if it is time to."""
+        """Write all that was observed up to this piece, if the last checkpoint is old enough."""
         due = time.monotonic() - self._last >= EVERY or (piece.done == 1 and self.path.exists())
         if piece.reached is None or not due:
             return
@@ -106,7 +106,7 @@ class Checkpoint:
 
 
 def _digest(arrays: Mapping[str, AnyArray]) -> str:
-    """Of all that is in the arrays: what does not agree with it was damaged, or written by another program."""
+    """The digest of the arrays; a file with another one was damaged, or written by another program."""
     content = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])

@@ -1,4 +1,4 @@
-"""From observables to labelled data: the one border where arrays enter xarray."""
+"""From observables to labelled data: the only place where arrays become xarray datasets."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ def dataset(
     spent: Mapping[str, float],
     warnings: tuple[str, ...] = (),
 ) -> xr.Dataset:
-    """One run of one description, with its provenance; without times, what a stationary account says."""
+    """The dataset of one run of one description, with its provenance; a stationary account has no times."""
     declared = {**setting_of(problem).variables, **one.variables}
     data = {}
     for name, values in _summarised(observables, declared).items():
@@ -46,12 +46,12 @@ def dataset(
 
 
 def warnings_of(data: xr.Dataset) -> tuple[str, ...]:
-    """What an account says is to be distrusted in it, one sentence each."""
+    """The warnings of an account, one sentence each."""
     return tuple(str(data.attrs.get("warnings", "")).splitlines())
 
 
 def misfit(problem: Problem, data: xr.Dataset) -> str | None:
-    """What is wrong with data that should be an account of a problem, as the end of a sentence; None for nothing."""
+    """Why data are not an account of a problem, as the end of a sentence; None if they are."""
     for name in ("real", "scatters", "accuracy", "cpu_seconds"):
         if not isinstance(data.attrs.get(name), int | float | np.number):
             return f"has no number {name!r} among its attributes"
@@ -98,18 +98,18 @@ def origin(problem: Problem) -> dict[str, str | int]:
 
 
 def settings(one: AnyDescription) -> str:
-    """A description's own fields as JSON; what is no plain value is written by its text."""
+    """A description's own fields as JSON; values that JSON does not have are written as their text."""
     return json.dumps(one.settings, sort_keys=True, default=str)
 
 
 def identity(problem: Problem, one: AnyDescription) -> str:
-    """What identifies numbers: the problem with the content of its files, the description with its fields, the version."""
+    """A hash of all that decides the numbers: the problem and its files, the description and its fields, the version."""
     parts = (problem.digest, one.name, settings(one), __version__)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def _summarised(observables: Mapping[str, Values], declared: Mapping[str, Variable]) -> dict[str, Values]:
-    """Observables are stored, not paths: a square matrix that would not fit is kept as its diagonal, where that is declared."""
+    """Keep only the diagonal of a square matrix that is too large, if the setting declares a name for it."""
     kept = dict(observables)
     for name, values in observables.items():
         if values.size > LARGEST_ARRAY and f"{name}_diagonal" in declared:

@@ -1,4 +1,4 @@
-"""The one loop that runs a description: progress, interruption and divergence are handled here and nowhere else."""
+"""The loop that runs any description: progress, interruption and divergence are handled here and nowhere else."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ def record(
     replicas: int | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> xr.Dataset:
-    """Run one description over the times of the problem and label what it observed; `replicas` instead of the problem's."""
+    """Run one description over the times of the problem and label what it observed; `replicas` replaces the problem's."""
     refuse(problem, one)
     wall, cpu = time.perf_counter(), time.process_time()
     asked = Ask(problem.times, replicas or problem.run.replicas, key)
@@ -48,7 +48,7 @@ def record(
 
 
 def refuse(problem: Problem, one: AnyDescription) -> None:
-    """Raise what a description says against a problem, if anything, and what the machine's memory says."""
+    """Raise an error if a description refuses a problem, or if the run does not fit into memory."""
     refusal = why_not(one, problem)
     if refusal:
         raise RefusalError(f"{one.title} refuses: {refusal}")
@@ -62,7 +62,7 @@ def join(
     watch: ShareWatcher = unseen,
     checkpoint: Checkpoint | None = None,
 ) -> dict[str, Values]:
-    """The pieces of an account as one, each looked at as it comes."""
+    """Join the pieces of an account; each is checked, and progress is reported, as it comes."""
     pieces = list[Piece]()
     for piece in given:
         _check(problem, one, _times_of(piece, pieces, problem.times), piece)
@@ -81,7 +81,7 @@ def joined(pieces: Sequence[Piece]) -> dict[str, Values]:
 
 @counted()
 def record_end(problem: Problem, one: Stationary[Model, object]) -> xr.Dataset:
-    """What a stationary account says, without the times that it does not have."""
+    """Solve a stationary description and label what it gives, without times."""
     refuse(problem, one)
     wall, cpu = time.perf_counter(), time.process_time()
     found = {name: np.asarray(values) for name, values in one.solve(model_of(problem)).items()}
@@ -98,7 +98,7 @@ def record_starts(
     watch: ShareWatcher = unseen,
     checkpoints: Checkpoints | None = None,
 ) -> xr.Dataset:
-    """The same from several starts, to which the replicas are shared out; a deterministic account has one replica of each."""
+    """Run one description from several starts, which share the replicas; a deterministic account has one for each start."""
     if len(starts) == 1:
         kept = checkpoints.of(problem, one, 0) if checkpoints else None
         return record(problem, one, starts[0], key, watch, checkpoint=kept)
@@ -116,7 +116,7 @@ def record_starts(
 
 
 def cost_of(one: AnyDescription, problem: Problem) -> Cost:
-    """What a description that does not refuse would take."""
+    """The cost of a description that does not refuse, over all starts."""
     model, run = model_of(problem), problem.run
     cost = speaking(one).cost(problem, model)
     share, whole = (speaking(one).replicas(model, asked) for asked in (run.replicas // run.starts, run.replicas))
@@ -144,7 +144,7 @@ def price_of(one: AnyDescription, problem: Problem) -> Cost:
 
 
 def shared_start(problem: Problem, chosen: tuple[AnyDescription, ...], key: jax.Array) -> object:
-    """One start that has what all of them need."""
+    """One start that has what all chosen descriptions need."""
     needs = frozenset[str]().union(*(one.needs for one in chosen))
     return setting_of(problem).start_of(problem, key, needs)
 
@@ -161,7 +161,7 @@ def _length(piece: Piece) -> int:
 
 
 def _check(problem: Problem, one: AnyDescription, times: Times, piece: Piece) -> None:
-    """Divergence is an answer, with a time and a suggestion, not a curve of NaN."""
+    """Raise an error with a time and a suggestion where numbers are not finite, instead of returning a curve of nan."""
     unknown = piece.observables.keys() - setting_of(problem).variables.keys() - one.variables.keys()
     if unknown:
         raise ProblemError(

@@ -32,14 +32,14 @@ def load(path: str | Path) -> xr.DataTree:
         raise OutputError(f"there is no results file {str(path)!r}.") from None
     except DimfreeError:
         raise
-    except Exception as failure:  # the libraries have no family of errors for what they cannot read
+    except Exception as failure:  # the libraries raise many types of errors over damaged files
         raise OutputError(f"{str(path)!r} is not a results file that can be read: {first_line(failure)}.") from None
 
 
 def _announced(path: str | Path) -> float:
-    """Bytes of all arrays in a file.
+    """The bytes of all arrays in a file.
 
-    It meets every damaged part of the structure: h5netcdf, which would meet them too, leaves a broken object behind.
+    It visits all of the file's structure, so that damage is found here: h5netcdf would leave a broken object behind.
     """
     sizes = list[float]()
 
