@@ -22,8 +22,14 @@ CHANGES = {
     "data.overlap": [[1.0, 0.5], [0.5, 1.0]],
     "data.scaling": "sum",
     "data.noise": 0.0,
+    "data.labels": "sign",
+    "data.flip": 0.1,
+    "data.slope": 2.0,
+    "data.noise_law": {"student": 3.0},
     "data.covariance": {"kind": "power", "exponent": 1.0},
     "data.directions": {"power": 2.0},
+    "training.loss": "huber",
+    "training.clip": {"error": 1.0},
     "training.momentum": 0.9,
     "training.nesterov": True,
     "network.width": 5,
@@ -51,7 +57,11 @@ CHANGES = {
     "run.starts": 4,
     "run.times": [1.0, 500.0],
 }
-ALONG = {"data.directions": {"data.covariance": CHANGES["data.covariance"]}}  # what has no meaning alone
+ALONG = {  # what has no meaning alone
+    "data.directions": {"data.covariance": CHANGES["data.covariance"]},
+    "data.flip": {"data.labels": "sign"},
+    "data.slope": {"data.labels": "logistic"},
+}
 
 
 def of_function(function) -> str:

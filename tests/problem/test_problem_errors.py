@@ -40,7 +40,7 @@ SENTENCES = {
     "[training]\nlearning_rate = -1.0\nbatch = 0": "input should be greater than 0. (1 more after this one.)",
     # kinds
     '[data]\nkind = "techer"': "[data] got kind = 'techer'; did you mean 'teacher'?",
-    '[data]\nkind = "zzz"': "kind = 'zzz'; choose from: teacher, multi-index, two-gaussians, hypercube, hidden-manifold, two-",
+    '[data]\nkind = "zzz"': "kind = 'zzz'; choose from: teacher, multi-index, two-gaussians, hypercube, hidden-manifold, ",
     '[start]\nkind = "gausian"': "[start] got kind = 'gausian'; did you mean 'gaussian'?",
     '[training]\nkind = "multi"': "[training] got kind = 'multi'; did you mean 'multi-pass'?",
     '[training.schedule]\nkind = "step"': "schedule] got kind = 'step'; did you mean 'steps'?",

@@ -52,6 +52,7 @@ UNSAID = (
     "directions",
     "momentum",
     "nesterov",
+    *("labels", "flip", "slope", "noise_law", "loss", "clip"),
 )  # where nothing of the kind is meant
 
 

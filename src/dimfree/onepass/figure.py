@@ -8,6 +8,7 @@ import numpy as np
 from dimfree.drawing import Look, draw_account, draw_deviation, looks, told, trained_layers
 from dimfree.onepass.kind import kind_of
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections.loss import loss_name
 from dimfree.onepass.spectrum_figure import draw_spectrum, draws_spectrum
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def draw_directions(figure: "Figure", problem: OnePassProblem, accounts: "Mappin
     risk, overlap = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[:, 1])
     deviation, shown = figure.add_subplot(grid[1, 0], sharex=risk), looks(accounts)
     _draw_risk(risk, accounts, shown)
+    risk.set_ylabel(_risk_label(problem))
     draw_deviation(deviation, accounts, shown)
     _draw_units(overlap, accounts, shown, "M")
     overlap.set_ylabel("student–teacher overlap $M_{ir}$")
@@ -61,8 +63,15 @@ def _draw_risk(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mappin
     for title, data in accounts.items():
         after = data.isel(time=slice(1, None))
         draw_account(axes, shown[title], after["time"].values, after["risk"].values, told(title, data))
-    axes.set(yscale="log", ylabel="population risk (without label noise)")
+    if all((data["risk"].values > 0).all() for data in accounts.values()):  # the correlation loss has no lowest value
+        axes.set_yscale("log")
     axes.legend(frameon=False)
+
+
+def _risk_label(problem: OnePassProblem) -> str:
+    """What the risk is."""
+    square = problem.training.loss == "square" and not problem.data.signs
+    return "population risk (without label noise)" if square else f"mean {loss_name(problem.training.loss)} loss"
 
 
 def _draw_units(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mapping[str, Look], name: str) -> None:

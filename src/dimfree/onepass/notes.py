@@ -7,10 +7,12 @@ import numpy as np
 from dimfree.gaussian.variance.ladder import variance_method
 from dimfree.onepass.directions import TargetModel
 from dimfree.onepass.kind import kind_of
+from dimfree.onepass.labelled import Labelled, Student
 from dimfree.onepass.model import model
 from dimfree.onepass.nodes import nodes_of
 from dimfree.onepass.pool import said_of_inputs
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.sections.loss import Clip, Hinge, Huber, loss_name
 
 _METHODS = {
     "erf": "in closed form",
@@ -33,9 +35,46 @@ def said_of_directions(problem: OnePassProblem) -> str:
     """How the variance of a step is computed, which decides what equations cost and how exact they are; inputs and momentum."""
     found = model(problem)
     assert isinstance(found, TargetModel)
-    by = f"The variance of the steps is computed {_METHODS[variance_method(found)]} (docs/accuracy.md)."
+    by = [f"The variance of the steps is computed {_METHODS[variance_method(found)]} (docs/accuracy.md)."]
     inputs = (*said_of_inputs(problem), *_said_of_nodes(problem)) if problem.correlated else ()
-    return " ".join([*inputs, *_said_of_momentum(found), by])
+    return " ".join([*said_of_loss(problem), *inputs, *_said_of_momentum(found), *(by if found.plain else [])])
+
+
+def said_of_loss(problem: OnePassProblem) -> Iterator[str]:
+    """The loss, the law of labels and clipping, where they are not the square loss of values."""
+    if not problem.beyond_square:
+        return
+    said = [f"The loss is {_loss(problem.training.loss)}", *_said_of_labels(problem.data)]
+    match problem.training.clip:
+        case Clip(error=float(limit)):
+            said.append(f"errors are clipped at {limit:g}")
+        case Clip(norm=float(limit)):
+            said.append(f"gradients of the first layer are clipped at norm {limit:g}")
+    yield f"{'; '.join(said)} (docs/problem.md)."
+
+
+def _loss(written: object) -> str:
+    match written:
+        case Hinge(kind=kind, margin=margin):
+            return f"{kind} of margin {margin:g}"
+        case Huber(threshold=threshold):
+            return f"huber of threshold {threshold:g}"
+        case _:
+            return loss_name(written)
+
+
+def _said_of_labels(data: object) -> Iterator[str]:
+    if not isinstance(data, Labelled) or data.learns_labels:
+        return
+    match data.labels:
+        case "sign":
+            blurred = f" after noise of variance {data.noise:g}" if data.noise else ""
+            flipped = f", {100 * data.flip:.3g} % of them flipped" if data.flip else ""
+            yield f"labels are signs of the teacher{blurred}{flipped}"
+        case "logistic":
+            yield f"labels are +1 with probability 1/(1 + exp(-{data.slope:g} f*)), else -1"
+        case _ if isinstance(data.noise_law, Student):
+            yield f"label noise is Student's with {data.noise_law.student:g} degrees of freedom and scale {data.noise**0.5:.3g}"
 
 
 def _said_of_nodes(problem: OnePassProblem) -> Iterator[str]:

@@ -91,8 +91,8 @@ def _limits(pool: float | None, gaussian: float) -> str:
 
 
 def _above_the_limit(problem: OnePassProblem, model: StructuredModel) -> Iterator[str]:
-    """A linear network that diverges on these rows, or nearly does."""
-    if not is_linear(model):
+    """A linear network that diverges on these rows by the square loss, or nearly does."""
+    if not is_linear(model) or not model.plain:
         return
     (pool, gaussian), rate = critical_rates(problem), problem.training.learning_rate
     if pool is not None and rate > _NEAR * pool:
