@@ -280,7 +280,7 @@ __all__ = ["__version__", *_HOME]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
-    name = "opened" if name == "open" else name  # not in __all__, where it would take the place of Python's own
+    name = "opened" if name == "open" else name  # `open` is not in __all__, so that `import *` keeps Python's own
     if name not in _HOME:
         raise AttributeError(f"module 'dimfree' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)

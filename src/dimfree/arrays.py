@@ -1,4 +1,4 @@
-"""Arrays in files of NumPy (.npy and .npz): what a file says of its arrays is checked before any memory is taken for them."""
+"""Arrays in files of NumPy (.npy and .npz): the sizes that a file announces are checked before memory is taken."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ class Stream(Protocol):
         """So many bytes, or what is left."""
 
     def tell(self) -> int:
-        """How many bytes were read."""
+        """The number of bytes read so far."""
 
 
 _HEADERS: Mapping[tuple[int, int], Callable[[Stream], tuple[tuple[int, ...], bool, np.dtype[np.generic]]]] = {
@@ -51,13 +51,13 @@ class _Announced:
             raise ValueError(f"an array of shape {self.shape} takes {self.bytes:.4g} bytes, and {left:.4g} are there")
 
     def read(self, stream: Stream) -> AnyArray:
-        """The array, from a stream that stands behind the header."""
+        """Read the array from a stream whose header was read."""
         found: AnyArray = np.frombuffer(stream.read(self.bytes), self.dtype)
         return found.reshape(self.shape, order="F" if self._fortran else "C")
 
 
 def read_array(file: Path) -> Values:
-    """The real numbers in a .npy file; what cannot be read as such is a ValueError or an OSError."""
+    """The real numbers in a .npy file; a ValueError or an OSError if it cannot be read."""
     check_regular(file)
     with _understood(), file.open("rb") as stream:
         announced = _Announced(stream, file.stat().st_size)
@@ -83,7 +83,7 @@ def read_archive(file: Path, names: Sequence[str], whose: str) -> dict[str, Valu
 
 
 def unpacked(file: Path, names: Sequence[str] | None = None) -> dict[str, AnyArray]:
-    """Those of the named arrays (left out, all) that an .npz file has; a damaged file is a ValueError or an OSError."""
+    """The named arrays (all, if none are named) of an .npz file; a ValueError or an OSError if the file is damaged."""
     check_regular(file)
     with _understood(), ZipFile(file) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
@@ -102,7 +102,7 @@ def unpacked(file: Path, names: Sequence[str] | None = None) -> dict[str, AnyArr
 
 @contextmanager
 def _understood() -> Iterator[None]:
-    """Whatever the libraries raise over a damaged file becomes a ValueError; sentences of dimfree and OSErrors stay."""
+    """Turn any exception of a library over a damaged file into a ValueError; dimfree's own errors and OSErrors stay."""
     try:
         yield
     except (DimfreeError, OSError, ValueError):

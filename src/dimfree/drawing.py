@@ -1,6 +1,6 @@
 """How all figures look, and how an account is drawn: experiments as markers with a band, theories as lines.
 
-It stands to the left of the settings, whose figures use it, and knows none of them.
+The figures of settings use it; it knows no setting.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,8 +27,8 @@ _LINES = (("#d95f02", "-"), ("#7570b3", "--"), ("#1b9e77", "-."), ("#e7298a", ":
 _MARKS = (("black", "o"), ("#1f78b4", "s"), ("#33a02c", "^"), ("#6a3d9a", "D"))
 _MARKERS = 16
 _WIDE = 10.0  # a range of more than this factor is drawn to a logarithmic scale
-_ROOM = 1.05  # of the largest value, on axes that begin at zero
-_LINEAR, _LARGEST = 10.0, 300.0  # per cent: up to where deviations are drawn to a linear scale, and at all
+_ROOM = 1.05  # times the largest value: the upper end of axes that begin at zero
+_LINEAR, _LARGEST = 10.0, 300.0  # per cent: the largest deviation on a linear scale, and the largest that is drawn
 
 
 class Look(NamedTuple):
@@ -37,9 +37,9 @@ class Look(NamedTuple):
     colour: str
     line: str  # of a theory
     marker: str  # of an experiment
-    first: int  # experiments agree in law: their markers must not hide each other
+    first: int  # the first marker's place, which differs between experiments, so that none hides another
     real: bool
-    scatters: bool  # the band is that of the replicas; otherwise that of their mean
+    scatters: bool  # the band shows replicas; otherwise the error of their mean
 
 
 def looks(accounts: "Mapping[str, xr.Dataset]") -> dict[str, Look]:
@@ -72,7 +72,7 @@ def draw_account(axes: "Axes", look: Look, time: Values, values: Values, label: 
 
 
 def draw_deviation(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mapping[str, Look]) -> None:
-    """Under a risk: how far every other account is from the first experiment, in per cent, beside that one's error bar."""
+    """Draw how far every account is from the first experiment, in per cent, with that experiment's error bar."""
     reference = next((title for title in accounts if shown[title].real), None)
     if reference is None:
         axes.set_visible(False)
@@ -107,7 +107,7 @@ def is_wide(values: Values) -> bool:
 
 
 def is_log_grid(values: Values) -> bool:
-    """Whether chosen values are positive, and their steps more even as ratios than as differences; of two, if they are wide."""
+    """Whether chosen values are positive and more evenly spaced as ratios than as differences; two values, if they are wide."""
     known = np.unique(values[np.isfinite(values)])
     if known.size < 3 or known[0] <= 0:
         return is_wide(known)
@@ -116,7 +116,7 @@ def is_log_grid(values: Values) -> bool:
 
 
 def from_zero(axes: "Axes") -> None:
-    """Show all from zero on, with room above the largest value: a curve that is nearly constant does not lie in the frame."""
+    """Begin the axis at zero, with room above the largest value, so that a nearly constant curve does not lie on the frame."""
     axes.set_ylim(0, _ROOM * axes.dataLim.y1 if axes.dataLim.y1 > 0 else None)
 
 
@@ -134,7 +134,7 @@ def told(title: str, data: "xr.Dataset") -> str:
 
 
 def drawing(draw: "Callable[[Figure], None]", path: "str | Path | None" = None, page: Page = PAPER) -> "Figure":
-    """A figure with constrained layout that `draw` fills; written, complete or not at all, if a file is named."""
+    """A figure with constrained layout that `draw` fills; if a file is named, it is written completely or not at all."""
     import matplotlib
 
     with matplotlib.rc_context(page.checked().look()):
@@ -182,5 +182,5 @@ def _shown_inline() -> "type[Figure]":
 
 
 def style() -> Any:  # matplotlib's literal type of the keys is longer than this file
-    """How all figures look that are not drawn for a talk."""
+    """Matplotlib's settings for figures that are not drawn for a talk."""
     return PAPER.look()

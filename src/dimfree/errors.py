@@ -55,7 +55,7 @@ class DimfreeWarning(UserWarning):
 
 
 class LeftBehindWarning(DimfreeWarning):
-    """A change made a problem one of another setting, which has no place for all that was given."""
+    """A change turned a problem into one of another setting, which has no place for all that was given."""
 
 
 class PluginWarning(DimfreeWarning):

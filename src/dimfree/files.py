@@ -15,13 +15,13 @@ from threading import RLock
 
 from dimfree.errors import OutputError
 
-RENAMING = RLock()  # held while files change their names: whoever ends the process waits for it
+RENAMING = RLock()  # held while files are renamed: the thread that ends the process waits for it
 _TEMPORARY = re.compile(r"\.dimfree-(?P<host>.+)-(?P<process>\d+)-[0-9a-f]{16}\..*")
 _host = re.sub(r"[^\w.-]", "_", socket.gethostname())
 _underway: set[Path] = set()
 _batches: list[list[tuple[Path, Path]]] = []  # temporary names and their places, of every `together` that is open
 _written: dict[Path, None] = {}  # each once, in the order of their first writing
-_LONGEST = 10**8  # bytes of a text that a person may have written
+_LONGEST = 10**8  # bytes: a longer text is no problem file
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def replacing(path: Path) -> Iterator[Path]:
 def placing(folder: Path, whole: Path) -> Iterator[Path]:
     """A temporary folder beside `folder` that takes its place when the block succeeds, unless there is one already.
 
-    It is a part of `whole`, which is what was written when somebody asks.
+    It is a part of `whole`, which is what counts as written.
     """
     temporary = _temporary(folder)
     try:
@@ -61,7 +61,7 @@ def placing(folder: Path, whole: Path) -> Iterator[Path]:
 
 
 def take_away(folder: Path) -> None:
-    """Remove a folder: gone by one rename, whoever is killed while its files are removed."""
+    """Remove a folder: one rename comes first, so that it is gone even if the process is killed meanwhile."""
     temporary = _temporary(folder)
     with suppress(FileNotFoundError):
         os.rename(folder, temporary)
@@ -69,7 +69,7 @@ def take_away(folder: Path) -> None:
 
 
 def withdraw(path: Path) -> None:
-    """Remove a file that was written to be removed again: it does not count as written any more."""
+    """Remove a file of this process, which then does not count as written any more."""
     with RENAMING:
         path.unlink(missing_ok=True)
         _written.pop(path, None)
@@ -107,7 +107,7 @@ def writable(folder: Path) -> None:
 
 
 def check_regular(path: str | Path) -> None:
-    """An OSError for what is not a regular file: a folder has no content, and a pipe or a device may never end."""
+    """Raise an OSError for what is not a regular file: a folder has no content, and a pipe or a device may never end."""
     mode = os.stat(path).st_mode
     if S_ISDIR(mode):
         raise IsADirectoryError(EISDIR, "it is a folder", str(path))
@@ -116,7 +116,7 @@ def check_regular(path: str | Path) -> None:
 
 
 def read_text(path: str | Path) -> str:
-    """The text in a regular file of a size that can be meant; an OSError or a UnicodeDecodeError otherwise."""
+    """The text of a regular file of a sensible size; otherwise an OSError or a UnicodeDecodeError."""
     check_regular(path)
     if (size := os.stat(path).st_size) > _LONGEST:
         raise OSError(EFBIG, f"it has {size:.3g} bytes, which is too long for a text", str(path))
@@ -130,7 +130,7 @@ def save_figure(write: Callable[[Path], None], path: Path) -> None:
 
 
 def discard_temporaries() -> list[Path]:
-    """Remove what is being written; the files that this process has written already."""
+    """Remove all temporary files, and return the files that this process has written."""
     for temporary in list(_underway):
         _remove(temporary)
     return list(_written)
@@ -153,7 +153,7 @@ def _take_place(temporary: Path, folder: Path) -> None:
 
 
 def _temporary(path: Path) -> Path:
-    """A name that nobody else has; not mkstemp's, whose files only their owner can read."""
+    """A unique temporary name. `mkstemp` would make a file that only its owner can read."""
     temporary = path.parent / f".dimfree-{_host}-{os.getpid()}-{secrets.token_hex(8)}{path.suffix or '.tmp'}"
     _underway.add(temporary)
     return temporary
@@ -170,7 +170,7 @@ def _remove(entry: Path) -> None:
 
 
 def _is_left_behind(name: str) -> bool:
-    """Whether this is the temporary file of a process of this machine that is no more."""
+    """Whether this is a temporary file of a process of this machine that has ended."""
     found = _TEMPORARY.fullmatch(name)
     if not found or found["host"] != _host:
         return False

@@ -1,4 +1,4 @@
-"""The machine: its cores, how much memory there is, what does not fit is refused before it starts, what is installed."""
+"""The machine: its cores, its memory and refusals of what does not fit, and what is installed."""
 
 import os
 import platform
@@ -88,7 +88,7 @@ def refuse_above_memory(needed: float, what: str, way_out: str) -> None:
 
 
 def check_platform() -> None:
-    """A wish that jax cannot fulfil, before it fails somewhere inside."""
+    """Refuse a platform that jax does not have, before jax fails somewhere inside."""
     wish = os.environ.get("JAX_PLATFORMS", "")
     if wish in ("", "cpu"):
         return
@@ -101,7 +101,7 @@ def check_platform() -> None:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in the unit a person would use."""
+    """Seconds as text, in a unit that fits."""
     for size, unit in ((31_557_600, "years"), (86_400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"

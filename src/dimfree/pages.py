@@ -1,4 +1,4 @@
-"""What a figure is drawn for: a paper or a talk, how large, how finely, and with all of its panels or one in every file."""
+"""How a figure is written: for a paper or a talk, how large, how finely, with all panels or one panel in every file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _TYPE = {"paper": 9.0, "talk": 16.0}  # points
-_ROOM = {"paper": 1.0, "talk": 1.5}  # by which a figure grows with its type
+_ROOM = {"paper": 1.0, "talk": 1.5}  # by which a figure grows with the size of its type
 _PANEL = (6.4, 4.4)  # inches of a panel that stands alone
 _LARGEST = 100.0  # inches
 
@@ -24,7 +24,7 @@ class Page(NamedTuple):
     panels: bool = False  # one file for every panel
 
     def checked(self) -> "Page":
-        """Itself, or a sentence about what cannot be."""
+        """The page itself; an error in one sentence if its values make no sense."""
         if self.style not in _TYPE:
             raise ProblemError(f"the style {self.style!r} is not known; {suggest(self.style, _TYPE)}")
         if self.size is not None and not all(0.5 <= side <= _LARGEST for side in self.size):
@@ -49,7 +49,7 @@ class Page(NamedTuple):
         }
 
     def lay_out(self, figure: "Figure") -> None:
-        """The size of a figure; in a talk no text is smaller than that of a legend, and lines are as much thicker."""
+        """Give a figure its size; in a talk no text is smaller than a legend's, and lines are thicker by the same factor."""
         grown = _ROOM[self.style]
         figure.set_size_inches(self.size or tuple(grown * side for side in figure.get_size_inches()))
         if grown == 1.0:
@@ -65,7 +65,7 @@ class Page(NamedTuple):
                 line.set(linewidth=grown * line.get_linewidth(), markersize=grown * line.get_markersize())
 
     def files(self, path: Path, figure: "Figure") -> list[Path]:
-        """What is written: the path itself, or one file for every panel, numbered."""
+        """The files that are written: the path itself, or one numbered file for every panel."""
         if not self.panels:
             return [path]
         return [path.with_stem(f"{path.stem}-{number}") for number in range(1, len(panels(figure)) + 1)]

@@ -1,4 +1,4 @@
-"""Plain data, as JSON has it: there are neither arrays nor numbers that are not finite."""
+"""Plain data that JSON can hold, which has neither arrays nor numbers that are not finite."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def plain(value: Any) -> Any:
-    """The same with tables for mappings and named tuples, lists for sequences and arrays, and None for nan and infinity."""
+    """A value as plain data: mappings and named tuples become dicts, sequences and arrays lists, nan and infinity None."""
     match value:
         case np.ndarray() | np.generic():
             return plain(value.tolist())

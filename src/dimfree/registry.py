@@ -1,6 +1,6 @@
 """All settings and descriptions by name: dimfree's own, and those that other packages add through entry points.
 
-A plug-in that cannot be loaded, or whose name is taken, is a warning that says whose it is, and harms nothing else.
+A plug-in that cannot be loaded, or whose name is taken, causes a warning that names its package, and no other harm.
 """
 
 import importlib
@@ -49,7 +49,7 @@ def settings() -> "tuple[Setting, ...]":
 
 
 def plugged_in(group: str, taken: set[str], names: Callable[[Any], Collection[str]]) -> list[Any]:
-    """What other packages add under an entry point, but for those that cannot be loaded or whose names are taken."""
+    """What other packages add under an entry point, without what cannot be loaded or has a name that is taken."""
     found = []
     for point in entry_points(group=group):
         one = _loaded(point)
@@ -114,7 +114,7 @@ def descriptions() -> "dict[str, AnyDescription]":
 
 
 def candidates(problem: "Problem") -> "list[AnyDescription]":
-    """Every description that speaks of this kind of problem: those of its setting, and those that come alone."""
+    """Every description that speaks of this kind of problem: those of its setting, and those that other packages add to it."""
     setting = setting_of(problem)
     model, foreign = setting.model_of(problem), [n for n, path in _paths().items() if not isinstance(path, str)]
     found = [description(name) for name in setting.descriptions if name in _paths()]
@@ -131,7 +131,7 @@ def _alone(name: str) -> "AnyDescription | None":
 
 @lru_cache(maxsize=1)
 def _paths() -> dict[str, str | EntryPoint]:
-    """Where every description lives: those of the settings, then those that come alone."""
+    """The path of every description: first those of the settings, then those that other packages add to settings."""
     found: dict[str, str | EntryPoint] = {}
     for setting in settings():
         for name, path in setting.descriptions.items():
@@ -172,7 +172,7 @@ def _clashes(one: "Setting", other: "Setting") -> bool:
 def _loaded(point: EntryPoint) -> Any:
     try:
         return point.load()
-    except Exception as failure:  # whatever a stranger's module does, it must not end every command
+    except Exception as failure:  # another package may raise anything, and must not end every command
         _warn(point, f"it cannot be loaded ({type_and_first_line(failure)})")
         return None
 

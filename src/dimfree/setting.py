@@ -1,7 +1,7 @@
-"""What one kind of problem brings: its problem class and the paths of all that belongs to it, in one record.
+"""The record of a setting: its problem class, and the paths of all that belongs to it.
 
-Nobody but the record knows what it is about: comparison, results and the command line ask it. Paths are imported when they
-are used, so that reading a problem needs neither jax nor matplotlib.
+Comparison, results and the command line know no setting; they ask the record. Paths are imported when they are used, so that
+reading a problem needs neither jax nor matplotlib.
 """
 
 from collections.abc import Mapping
@@ -89,7 +89,7 @@ class Setting:
         imported(self.figure)(figure, problem, accounts)
 
     def remark(self, problem: Problem) -> str | None:
-        """What else there is to say about a problem."""
+        """What `show` says about a problem beside its keys; None for nothing."""
         said: str | None = imported(self.notes)(problem) if self.notes else None
         return said
 
@@ -118,7 +118,7 @@ def model_of(problem: Problem) -> "Model":
 
 
 def why_not(one: "AnyDescription", problem: Problem) -> str | None:
-    """Why a description cannot be asked about a problem, in one sentence: another model, no such start, or its own reason."""
+    """Why a description does not apply to a problem, in one sentence: another model, no such start, or its own reason."""
     setting, model = setting_of(problem), model_of(problem)
     if not isinstance(model, one.models):
         return f"it speaks of training on {one.models.about}, and this problem is training on {model.about}."
@@ -126,5 +126,5 @@ def why_not(one: "AnyDescription", problem: Problem) -> str | None:
 
 
 def speaking(one: "AnyDescription") -> "Description[Model, object]":
-    """The one cast of the seam: `why_not` sees to it that a description meets only models of the type it speaks of."""
+    """The same description, typed for any model: `why_not` makes sure that it only meets models of the type it speaks of."""
     return cast("Description[Model, object]", one)

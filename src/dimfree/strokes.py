@@ -1,7 +1,7 @@
-"""Hue is never the only difference: curves of different colours that are drawn alike get other markers, or other dashes.
+"""Curves never differ by colour alone: those of different colours that are drawn alike get other markers or dashes.
 
-Who draws a figure chooses colours, and says by lines and markers what they mean; here a finished figure is made readable
-without its colours. A line keeps its dashes and gets a few small markers, markers get another shape, a straight guide gets other
+Code that draws a figure chooses colours, lines and markers; this file makes a finished figure readable without its
+colours. A line keeps its dashes and gets a few small markers, markers get another shape, a straight guide gets other
 dashes. A colour has the same shape throughout a figure, and legends follow.
 """
 
@@ -29,7 +29,7 @@ _FEW = 2  # points of a guide, which has no place for markers
 
 
 class Stroke(NamedTuple):
-    """What is left of a line without its colour: no dashes are a full line, and None is no line."""
+    """A line without its colour; empty dashes mean a full line, None means no line."""
 
     dashes: tuple[float, ...] | None
     marker: str
@@ -47,7 +47,7 @@ def alike(figure: "Figure") -> set[Stroke]:
 
 
 def tell_apart(figure: "Figure") -> None:
-    """Give every colour strokes of its own, where another colour of its panel has the same."""
+    """Give a colour strokes of its own, where another colour of its panel has the same ones."""
     panels = _panels(figure)
     owners: dict[Stroke, str] = {}
     shapes: dict[str, str] = {}
@@ -105,7 +105,7 @@ def _space_out(line: "Line2D") -> None:
 
 
 def _clashes(panel: "list[Line2D]") -> list[_Drawn]:
-    """What is drawn as another colour of the panel is that was there before it."""
+    """The lines that are drawn like an earlier one of another colour in their panel."""
     first: dict[Stroke, str] = {}
     found = [_drawn(line) for line in panel if _points(line)]
     return [drawn for drawn in found if first.setdefault(drawn.stroke, drawn.colour) != drawn.colour]

@@ -1,4 +1,4 @@
-"""Tables of numbers that users bring: .npy and .csv files, and the data sets that scikit-learn has with it by name."""
+"""Tables of numbers that users give: .npy and .csv files, and by name the data sets that come with scikit-learn."""
 
 from pathlib import Path
 
@@ -19,7 +19,9 @@ BUNDLED = {  # name -> scikit-learn's loader
 }
 
 Table = Float[np.ndarray, "..."]
-_PER_BYTE = 8  # bytes of memory per byte of text: a number may take two bytes, and is there twice while it is read
+_PER_BYTE = (
+    8  # bytes of memory per byte of text: a number takes at least two bytes of text, and is held twice while it is read
+)
 
 
 def bundled(name: str) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, " n"]]:

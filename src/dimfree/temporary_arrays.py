@@ -1,7 +1,7 @@
-"""Arrays that were given in Python, as files, because problems are written as text.
+"""Files for arrays that were given in Python, because a problem is text and can only name files.
 
-They lie in a folder that only their user can enter, under names that their content decides, so that another process of the
-same user finds the same problem. The last process that uses the folder removes it, also what killed ones left there.
+The files lie in a folder that only the user can enter. Their names follow from their content, so that another process of the same
+user finds the same problem. The last process that uses the folder removes it, with what killed processes left there.
 """
 
 import atexit
@@ -47,7 +47,7 @@ def array_file(array: Any) -> Path:
 
 @lru_cache(maxsize=8)
 def _folder(process: int, shared: Path) -> Path:
-    """The folder of this user among temporary files that all users share; where there can be none, one of this process."""
+    """The folder of this user among the temporary files; where that is impossible, one for this process alone."""
     folder = shared / f"{_NAME}-{os.geteuid()}"
     lock = _locked(folder)
     if lock is None:
@@ -59,7 +59,7 @@ def _folder(process: int, shared: Path) -> Path:
 
 
 def _locked(folder: Path) -> int | None:
-    """The folder's lock, shared by all who use it; None where another user has made the folder, or files have no locks."""
+    """The folder's lock, shared by all processes that use it; None if another user made the folder, or files cannot be locked."""
     while True:
         with suppress(FileExistsError):
             folder.mkdir(mode=0o700)
@@ -88,13 +88,13 @@ def _is_private(folder: Path) -> bool:
 
 
 def _leave(folder: Path, lock: int, process: int) -> None:
-    """Remove the folder if no other process uses it; a fork of this process has no say in it."""
+    """Remove the folder if no other process uses it; a fork of this process leaves that to its parent."""
     if os.getpid() != process:
         return
     with suppress(OSError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         leaving = folder.with_name(f"{folder.name}-{token_hex(8)}")
-        os.rename(folder, leaving)  # whoever comes now makes another one
+        os.rename(folder, leaving)  # a process that comes now makes another one
         shutil.rmtree(leaving, ignore_errors=True)
     os.close(lock)
 

@@ -1,1 +1,1 @@
-"""A two-layer network on a finite data set, from the mean-field scale of its output to the lazy one and beyond."""
+"""Given points: gradient flow of a two-layer network with any scale of its output, and the linear theory of the lazy limit."""

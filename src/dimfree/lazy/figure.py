@@ -1,4 +1,4 @@
-"""The figure of a comparison on given points: errors, what is left on the points, and how far weights and kernel went."""
+"""The figure of a comparison on given points: errors, the loss on the points, and how far weights and kernel moved."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ def draw(figure: "Figure", problem: LazyProblem, accounts: "Mapping[str, xr.Data
     shown = looks(accounts)
     for axes, (name, label) in zip(figure.subplots(2, 2).flat, _PANELS.items(), strict=True):
         for title, data in accounts.items():
-            if name not in data:  # a linearised network has no other kernel
+            if name not in data:  # the kernel of a linearised network does not move
                 continue
             draw_account(axes, shown[title], data["time"].values, data[name].values, told(title, data))
         axes.set(xlabel=_TIME, ylabel=label)

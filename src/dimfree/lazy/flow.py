@@ -24,7 +24,7 @@ _MOST_STEPS = 500_000
 
 
 class Networks(eqx.Module):
-    """All replicas: their starts, their displacements u, and whether the solver got there."""
+    """All replicas: their starts, their displacements u, and whether the solver succeeded."""
 
     start: Weights
     u: Weights
@@ -66,7 +66,7 @@ class NetworkFlow(Evolution[LazyModel, Key[Array, ""], Networks]):
         def one(pair: tuple[Weights, Weights]) -> tuple[Weights, Bool[Array, ""], Errors, Features]:
             start, u = pair
             last, alive, at_times = self._integrated(model, start, u, state.time, times)
-            # time after time: batched eigenvalues wait for threads of the pool that they run on, and may wait for ever
+            # one time after another: batched eigenvalues wait for threads of the pool that they run on, possibly for ever
             seen = jax.lax.map(lambda u: self._seen(model, displaced(model, start, u), start), at_times)
             return last, alive, *seen
 

@@ -15,7 +15,7 @@ from dimfree.gaussian.two_point.ladder import two_point
 from dimfree.lazy.network import Shape, Weights, jacobian, product
 from dimfree.programs.compiled import quick_program
 
-_BLOCK = 65_536  # pairs that are evaluated together
+_BLOCK = 65_536  # pairs of points that are evaluated together
 _SAME = 1e-12  # cosines closer to one than this are of parallel vectors
 Points = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
@@ -43,7 +43,7 @@ def infinite_width_kernel(
     return found + jnp.triu(found, 1).T
 
 
-compiled_kernel = quick_program(infinite_width_kernel)  # for those who are not part of a larger program
+compiled_kernel = quick_program(infinite_width_kernel)  # for callers outside a larger program
 
 
 def _entries(
@@ -76,9 +76,9 @@ def sampled_kernel(
 
 
 def coinciding(shape: Shape, X: Points) -> tuple[int, int] | None:
-    """Two points whose columns of the kernel are parallel, so that it is singular: equal ones, or what the activation confuses.
+    """Two points with parallel columns of the kernel, which makes it singular: equal points, or such as the activation confuses.
 
-    Such points are parallel, which is why only pairs of parallel ones are looked at (a ReLU sees no length, erf no sign).
+    Such points are parallel, so that only parallel pairs are tested (ReLU is homogeneous, erf is odd).
     """
     length = np.linalg.norm(X, axis=1)
     cosine = np.abs(X @ X.T) / (length[:, None] * length)

@@ -1,4 +1,4 @@
-"""Lemmas 1 to 3 of the notes as inequalities that a run of gradient flow is held to, and a sufficient condition of laziness.
+"""Lemmas 1 to 3 of the notes as inequalities that every run of gradient flow must obey, and a sufficient condition of laziness.
 
 docs/theory/mean-field.md, section h. With lambda-, lambda+ the extreme eigenvalues of K = J J^T over the saved times of a run:
 1. L(t) <= L(0) exp(-2 gamma² lambda- t); 2. |J_t - J_0| <= beta |theta_t - theta_0|, in operator norm; 3. |theta_t - theta_0| <=
@@ -21,12 +21,12 @@ from dimfree.functions.activation import Activation
 from dimfree.lazy.model import LazyModel
 from dimfree.lazy.network import Shape, Weights
 
-_ROUNDING = 1e-7  # relative: of the solver, which lemma 1 meets where the loss follows one eigenvalue
-_REACH, _NODES = 30.0, 60_001  # where the steepest and the most curved places are looked for
+_ROUNDING = 1e-7  # relative error of the solver; lemma 1 is an equality where the loss follows one eigenvalue
+_REACH, _NODES = 30.0, 60_001  # the grid on which the largest slope and curvature are searched
 
 
 class Inequality(NamedTuple):
-    """One statement at the time where it is nearest to failing."""
+    """One inequality, at the time where it is nearest to failing."""
 
     name: str
     statement: str
@@ -43,7 +43,7 @@ class Lemmas(NamedTuple):
     """The three lemmas, the condition, and the constants that they speak of."""
 
     lemmas: tuple[Inequality, Inequality, Inequality]
-    condition: Inequality  # says nothing when it does not hold
+    condition: Inequality  # sufficient: if it does not hold, nothing follows
     beta: float  # a Lipschitz constant of J that holds for all weights
     measured_beta: float  # the largest |J_t - J_0|/|theta_t - theta_0| of the run
     radius: float  # of lemma 3
@@ -55,7 +55,7 @@ class Lemmas(NamedTuple):
 
 
 def check_lemmas(model: LazyModel, start: Weights, times: Values, seen: Mapping[str, Values]) -> Lemmas:
-    """Of one network: its start, and what was observed of it along `times`, without an axis of replicas."""
+    """Check the lemmas for one network, from its start and its observables along `times`, without an axis of replicas."""
     gamma, t = float(model.gamma), np.asarray(times) / float(model.clock)
     smallest, largest = float(seen["smallest_eigenvalue"].min()), float(seen["largest_eigenvalue"].max())
     loss, moved, change = seen["train_loss"], seen["movement"], seen["jacobian_change"]

@@ -24,7 +24,7 @@ from dimfree.problem import Problem
 
 
 class Spectral(eqx.Module):
-    """A linear flow that is solved: eigenvalues and eigenvectors of Theta, what e_0 has along them, and the held-out points."""
+    """A solved linear flow: eigenvalues and eigenvectors of Theta, the components of e_0 along them, and the held-out points."""
 
     eigenvalues: Float[Array, "*r n"]
     vectors: Float[Array, "*r n n"]
@@ -64,7 +64,7 @@ class _LinearFlow(Evolution[LazyModel, Key[Array, ""], Spectral]):
         return Cost(3.0 + replicas * seconds, len(problem.times), memory)
 
     def advance(self, model: LazyModel, state: Spectral, times: Float[Array, " t"]) -> tuple[Spectral, Observed]:
-        """Any time at once; nothing moves but the weights."""
+        """Observe at all times at once, in closed form."""
 
         def at(time: Float[Array, ""]) -> dict[str, Array]:
             return jax.vmap(lambda one: at_time(model, one, time)[0]._asdict())(state)

@@ -19,7 +19,7 @@ from dimfree.machine import refuse_above_memory
 
 Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
-_COPIES, _PAIRS = 4, 4  # arrays of all coordinates, and of all pairs, at once
+_COPIES, _PAIRS = 4, 4  # how many arrays of all coordinates, and of all pairs, exist at once
 
 
 class LazyModel(Model):
@@ -88,7 +88,7 @@ def lazy_model(problem: LazyProblem) -> LazyModel:
 
 
 def _refuse_too_many(n: int, held: int, d: int) -> None:
-    """By the arrays that are there at once: points while they are drawn, and cosines between all pairs of them."""
+    """Refuse more points than fit into memory, where all coordinates and the cosines of all pairs are held at once."""
     needed = 8.0 * (_COPIES * (n + held) * d + _PAIRS * n**2)
     refuse_above_memory(
         needed, f"{n} points and {held} held-out ones in dimension {d}", "lower data.samples or data.held_out"
@@ -96,12 +96,12 @@ def _refuse_too_many(n: int, held: int, d: int) -> None:
 
 
 def the_key(problem: LazyProblem, key: Key[Array, ""], needs: frozenset[str]) -> Key[Array, ""]:
-    """Network number r is drawn with the key folded with r, for every description that begins at a network."""
+    """The key from which networks are drawn: network number r with the key folded with r, in every description."""
     return key
 
 
 def _drawn(data: DrawnPoints, d: int) -> _Labelled:
-    """The points; the direction of the target is the first axis, as these laws know no axes."""
+    """Draw the points; the target's direction is the first axis, which these rotation-invariant laws allow."""
     inputs, noise = jax.random.split(jax.random.key(data.seed))
     n, m = data.samples, data.held_out
     Z = np.array(jax.random.normal(inputs, (n + m, d)))

@@ -1,4 +1,4 @@
-"""The network and its Jacobian on points, as Gram matrices: J has n rows and one column per weight, J J^T needs none of them.
+"""The network and its Jacobian J on points, which is never built: only Gram matrices J J^T are computed.
 
 docs/theory/mean-field.md, section h. With h = X W^T, J = [sigma(h) | a_i sigma'(h_i) x], so that for any two sets of points
 J J'^T = sigma(h) sigma(h')^T + [a sigma'(h)] [a sigma'(h')]^T * (X X'^T), elementwise in the last product.
@@ -22,7 +22,7 @@ class Weights(NamedTuple):
 
 
 class Shape(eqx.Module):
-    """What of the network is not a weight: the activation, which layers are trained, and the law of the start."""
+    """All of the network but its weights: the activation, which layers are trained, and the law of the start."""
 
     activation: Activation
     first: bool = eqx.field(static=True)
@@ -40,7 +40,7 @@ class Rows(NamedTuple):
 
 
 def paired(shape: Shape, width: int, dimension: int, key: Key[Array, ""]) -> Weights:
-    """Half of the units are drawn, the others are the same with the opposite a: the output vanishes everywhere."""
+    """Draw half of the units, and repeat them with the opposite a, so that the output vanishes everywhere."""
     first, second = jax.random.split(key)
     a = shape.second_scale * jax.random.normal(second, (width // 2,))
     W = shape.scale * jax.random.normal(first, (width // 2, dimension))

@@ -1,4 +1,4 @@
-"""What else `dimfree show` says about a scaled network: where it stands between the mean-field and the lazy scale."""
+"""What `dimfree show` says about a scaled network: where its output scale lies between the mean-field and the lazy one."""
 
 from dimfree.lazy.problem import LazyProblem
 

@@ -1,4 +1,4 @@
-"""What is seen of a network, or of its linearisation: losses, movement, and how far Jacobian and kernel went."""
+"""The observables of a network or its linearisation: losses, and how far weights, Jacobian and kernel moved."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from dimfree.lazy.network import Weights, difference, distance, jacobian, output
 
 
 class Errors(NamedTuple):
-    """What the outputs of any account say at one time, and how far its weights went."""
+    """Losses and errors at one time, and how far the weights moved."""
 
     risk: Float[Array, ""]
     train_loss: Float[Array, ""]
@@ -21,7 +21,7 @@ class Errors(NamedTuple):
 
 
 class Features(NamedTuple):
-    """What a network learns beside: the motion of its Jacobian, which a linearised one does not have."""
+    """How far the Jacobian moved, which a linearised network does not have."""
 
     jacobian_change: Float[Array, ""]
     kernel_change: Float[Array, ""]
@@ -38,13 +38,13 @@ def errors(
 ) -> Errors:
     """From the residual on the points, the outputs on the held-out ones, |theta - theta_0| and |theta_0|."""
     square = jnp.sum(e**2)
-    # the norm has no slope where nothing is left
+    # the norm has no derivative at zero
     norm = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
     return Errors(jnp.mean((g_held - model.y_held) ** 2) / 2, square / 2, e, norm, moved, moved / size)
 
 
 def network_errors(model: LazyModel, theta: Weights, start: Weights) -> Errors:
-    """Those of a network that began at `start`."""
+    """The errors of a network that began at `start`."""
     g, g_held = (model.gamma * output(model.shape, theta, X) for X in (model.X, model.X_held))
     return errors(model, g - model.y, g_held, distance(theta, start), size(start))
 

@@ -40,9 +40,9 @@ class DrawnPoints(Section):
 
 
 class GivenPoints(Section):
-    """Inputs and labels as they are: rows and numbers here, or arrays X (points x dimension) and y in an .npz file.
+    """Inputs and labels that are given: as rows and numbers, or as arrays X (points x dimension) and y in an .npz file.
 
-    The last `held_out` of the points are not trained on. Without inputs and without a file they are six of the plane.
+    The last `held_out` points are not trained on. Without inputs and without a file there are six points in the plane.
     """
 
     title: ClassVar[str] = "[data]"
@@ -54,7 +54,7 @@ class GivenPoints(Section):
 
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Points to look at when none are given."""
+        """The values with six example points if none are given."""
         return values if {"file", "inputs", "labels"} & values.keys() else {**values, **_EXAMPLE}
 
     @model_validator(mode="after")
@@ -137,7 +137,7 @@ class LazyProblem(Problem):
 
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Points that are given here have a dimension."""
+        """The dimension of points that are given as rows."""
         data = values.get("data")
         given = isinstance(data, dict) and data.get("kind") == GivenPoints.model_fields["kind"].default
         rows = GivenPoints.spelled(data).get("inputs") if given and isinstance(data, dict) else None
@@ -158,7 +158,7 @@ class LazyProblem(Problem):
 
     @property
     def remedy(self) -> str:
-        """A flow on a square loss cannot blow up but by its numbers."""
+        """What to change when numbers become too large; gradient flow itself cannot diverge."""
         return "lower the labels or start.scale"
 
 

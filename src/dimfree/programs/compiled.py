@@ -1,6 +1,6 @@
-"""Compiled programs: built quickly, and kept on disk between processes, because they are most of a first answer.
+"""Compiled programs: built quickly, and kept on disk between processes, because compiling is most of a first run's time.
 
-Whoever decided about jax's own cache is left alone.
+Settings of jax's own cache that the user made stay as they are.
 """
 
 import gc
@@ -31,15 +31,15 @@ Options = dict[str, bool | str]
 FORMS = Forms[Kept](MOST)  # what this process has compiled or loaded
 _folder: list[Path] = []  # where programs are kept, once that is decided
 
-# XLA's former code generator builds programs of many small operations in half the time; what it builds is as fast for the
+# XLA's former code generator builds programs of many small operations in half the time; its programs are as fast for
 # theories, and a tenth slower for SGD. LLVM's first level of optimisation gives the same bits at the same speed as its third.
 _QUICK: Options = {
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": "1",
     "xla_backend_optimization_level": "1",
 }
-# Without its optimisations LLVM takes half the time again. What it builds is several times slower, so this is for what is
-# computed in milliseconds anyway: theories without a large array, and what goes through its arrays once.
+# Without its optimisations LLVM takes half the time again. Its programs are then several times slower, so this is for programs
+# that run for milliseconds only: theories without a large array, and programs without a loop.
 _QUICKER: Options = {**_QUICK, "xla_backend_optimization_level": "0"}
 _SMALL, _LARGE = 5_000, 1_000_000  # numbers
 _WORTH = "jax_persistent_cache_min_compile_time_secs"  # from which on jax keeps a program
@@ -70,7 +70,7 @@ class Program(Generic[P, T]):
     def __call__(self, *args: P.args, **more: P.kwargs) -> T:
         """Run the form that fits."""
         if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((args, more))):
-            return self._function(*args, **more)  # part of somebody's larger program
+            return self._function(*args, **more)  # called while a larger program is traced
         form, given = self._form(*args, **more)
         return cast(T, form(given))
 
@@ -87,7 +87,7 @@ class Program(Generic[P, T]):
         return FORMS.get(form, lambda: self._kept(given, tree, static)), given
 
     def _kept(self, given: list[ArrayLike], tree: jax.tree_util.PyTreeDef, static: object) -> Kept:
-        """From its file, or compiled and written to one, if it can have one."""
+        """The program from its file, or compiled, and written to a file if it can have one."""
         name = name_of(self._function, (self._largest, static), given) if _folder else None
         if name is not None and (found := load(_folder[0], name)) is not None:
             return found
@@ -116,7 +116,7 @@ class Program(Generic[P, T]):
 
 
 def _compiled(lowered: jax.stages.Lowered, options: Options) -> jax.stages.Compiled:
-    """With the options, if this version of XLA knows them: they promise nothing."""
+    """Compile with the options if this version of XLA knows them, otherwise without."""
     try:
         return lowered.compile(options)
     except (jax.errors.JaxRuntimeError, ValueError):
@@ -138,7 +138,7 @@ def _inner(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
 
 @contextmanager
 def counted() -> Iterator[None]:
-    """Count what jax compiles within by itself: programs that dimfree does not hold are dropped with what jax remembers."""
+    """Count the programs that jax compiles by itself in the block; they are dropped with all that jax remembers."""
     before = programs_alive() - len(FORMS)
     try:
         yield
@@ -147,7 +147,7 @@ def counted() -> Iterator[None]:
 
 
 def kept_numbers(function: Callable[P, Numbers]) -> Callable[P, Numbers]:
-    """The function with its arrays kept as programs are: for what takes longer to make than to load."""
+    """The function with its results kept as files, as programs are: for arrays that load faster than they are made."""
 
     @wraps(function)
     def loaded(*args: P.args, **more: P.kwargs) -> Numbers:
@@ -187,7 +187,7 @@ def where_kept() -> str:
 
 @contextmanager
 def _not_kept_by_jax() -> Iterator[None]:
-    """What is kept here is not kept twice, and does not come from jax's cache: what was loaded cannot be written again."""
+    """Turn jax's own cache off for a program that is kept here: one that jax loaded could not be written again."""
     usual = jax.config.jax_enable_compilation_cache  # type: ignore[attr-defined]
     _let_jax_keep(False)
     try:
@@ -203,7 +203,7 @@ def _let_jax_keep(wanted: bool) -> None:
 
 @contextmanager
 def _nothing_collected() -> Iterator[None]:
-    """Tracing makes many objects that live on: a search among them for garbage is a tenth of the time, and finds nothing."""
+    """Turn garbage collection off while tracing: it would take a tenth of the time, and find nothing."""
     usual = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,7 @@
-"""The folder of compiled programs: they are code, so it belongs to this user, is closed to others, and is checked when used.
+"""The folder of compiled programs. They are code: the folder belongs to this user, is closed to others, and is checked.
 
-A program that is loaded runs, as a library does, and jax reads it by pickle, which runs what a file asks for: there is no way
-to load one that was not written by this user and be safe. So nothing is believed that another user could have put there.
+A loaded program runs, as a library does, and jax reads it by pickle, which runs what a file asks for. It is never safe to load
+a program that another user wrote, so that files which another user could have put there are not used.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 WORTH_KEEPING = 0.3  # seconds of compilation from which on a program is kept on disk
 PROGRAM, NUMBERS = ".program", ".npy"  # what dimfree keeps
 _PROGRAMS = (PROGRAM, NUMBERS, "-cache", "-atime")  # and what jax does
-_OTHERS, _WRITE = 0o077, 0o022  # what others may do at all, and what lets them change something
+_OTHERS, _WRITE = 0o077, 0o022  # permissions of others: any, and those to change something
 
 
 class NoFolderError(Exception):
@@ -27,7 +27,7 @@ def programs_folder() -> Path | None:
 
 
 def checked_folder() -> Path:
-    """The folder of programs, made if need be, or the reason for which there is none."""
+    """The folder of programs, made if necessary; an error with the reason if there can be none."""
     if os.environ.get("DIMFREE_CACHE") == "off":
         raise NoFolderError("DIMFREE_CACHE=off")
     try:
@@ -61,7 +61,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def _check_around(folder: Path) -> None:
-    """A user who can rename what lies in this folder could put another folder in the place of ours."""
+    """Refuse a folder around ours in which another user could rename ours and put another one in its place."""
     mode = folder.stat().st_mode
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         raise NoFolderError(f"all users can change {folder}")

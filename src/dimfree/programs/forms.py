@@ -1,4 +1,4 @@
-"""The programs that a process holds: those that were used last, because every one of them takes memory and memory maps.
+"""The programs that a process holds: only those used last, because each takes memory and memory maps.
 
 A system allows a process so many memory maps (65,530 on Linux) and aborts one that needs more; a program takes some fifty.
 """
@@ -14,7 +14,7 @@ MOST = 128  # programs; a comparison of the embedded problem takes 19
 
 
 class Forms(Generic[F]):
-    """Compiled forms by what they depend on. A form that is dropped is freed when no thread runs it any more.
+    """Compiled programs, by all that they depend on. A program that is dropped is freed when no thread runs it any more.
 
     One thread makes a form at a time: making one changes settings of the process and sets them back.
     """

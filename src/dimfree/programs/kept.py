@@ -1,7 +1,7 @@
 """Compiled programs as files: a later process loads what an earlier one compiled, and neither traces nor compiles it again.
 
-A file is named by all that its program depends on: code, versions, processor, settings, structure and shapes of what it is
-called with. What cannot be named surely, such as a function of a user, is not kept.
+The name of a file is a hash of all that its program depends on: code, versions, processor, settings, structure and shapes of
+its arguments. A program that depends on something without a safe name, such as a user's function, is not kept.
 """
 
 import hashlib
@@ -32,7 +32,9 @@ from dimfree.machine import cores
 from dimfree.programs.folder import NUMBERS, PROGRAM, read, write
 
 _LIBRARIES = ("jax", "jaxlib", "equinox", "diffrax", "optimistix", "lineax", "numpy", "scipy")
-_OURS = frozenset({"dimfree", "builtins", "functools", "collections", *_LIBRARIES})  # code whose version is in the name
+_OURS = frozenset(
+    {"dimfree", "builtins", "functools", "collections", *_LIBRARIES}
+)  # packages whose versions are in the name
 _LARGEST = 5e8  # bytes of all files together; the oldest go first
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
@@ -46,7 +48,7 @@ ARRAY = _Array()
 
 @dataclass(frozen=True)
 class Kept:
-    """What is compiled takes and gives flat lists of arrays; `result` says of what the latter are parts."""
+    """A compiled program takes and returns flat lists of arrays; `result` is the structure of what it returns."""
 
     compiled: jax.stages.Compiled
     result: object
@@ -58,7 +60,7 @@ class Kept:
 
 
 class _NotNamed(pickle.PicklingError):
-    """Something whose name does not say what it is."""
+    """Something that the name of a program could not identify."""
 
 
 class _ByName(pickle.Pickler):
@@ -108,14 +110,14 @@ def load(folder: Path, name: str) -> Kept | None:
         written, trees, result = pickle.loads(zlib.decompress(read(path)))
         compiled = serialize_executable.deserialize_and_load(written, *trees)
         os.utime(path)
-    except Exception:  # whatever a file may hold, and whatever jax makes of it: it can be compiled again
+    except Exception:  # any damage, and any error of jax: the program can be compiled again
         return None
     return Kept(compiled, result)
 
 
 @lru_cache(maxsize=1)
 def _prepare_linear_algebra() -> None:
-    """jax finds LAPACK when it first translates a decomposition; a loaded program that uses one would call into nowhere."""
+    """Make jax find LAPACK, which it does when it first translates a decomposition; a loaded program would crash without."""
     try:
         lapack.prepare_lapack_call("potrf_ffi", np.dtype(float))  # type: ignore[no-untyped-call]
     except AttributeError:  # of another jaxlib: translate one
@@ -124,7 +126,9 @@ def _prepare_linear_algebra() -> None:
 
 def save(folder: Path, name: str, program: Kept) -> None:
     """Keep a program, complete or not at all."""
-    with suppress(ValueError, TypeError, AttributeError, pickle.PicklingError):  # it is a convenience, not a result
+    with suppress(
+        ValueError, TypeError, AttributeError, pickle.PicklingError
+    ):  # without the file the program is compiled again
         written, *trees = serialize_executable.serialize(program.compiled)
         _write(folder, name + PROGRAM, zlib.compress(_pickled((written, trees, program.result)), 1))
 
@@ -187,7 +191,7 @@ def _surroundings() -> bytes:
 
 
 def _processor() -> str:
-    """What instructions the processor knows: a home directory may be shared by several kinds of machines."""
+    """The instructions that the processor knows: several kinds of machines may share a home directory."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith(("flags", "Features")):

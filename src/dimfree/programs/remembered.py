@@ -1,4 +1,4 @@
-"""What jax and equinox remember of the programs that dimfree made: dropped from time to time, because it is never dropped else.
+"""What jax and equinox remember of dimfree's programs is dropped from time to time, because they never drop it themselves.
 
 jax keeps every trace, translation and small program of its own, up to thousands of each kind and whatever their size: 3 MB for a
 small theory, 40 MB for runs on a data set, and the maps of their programs. No entry can be told from one of the user, and all of

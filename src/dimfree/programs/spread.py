@@ -1,4 +1,4 @@
-"""Independent pieces of work, spread over the cores: threads will do, for compiled programs leave the interpreter alone."""
+"""Independent pieces of work, spread over the cores by threads: compiled programs do not hold the interpreter's lock."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ B = TypeVar("B")
 
 
 def spread(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
-    """The work on all items, in their order; what an interruption leaves undone is not begun."""
+    """The results of the work on all items, in their order; after an interruption no further item is begun."""
     threads = min(cores(), len(items))
     if threads == 1:
         return [work(item) for item in items]

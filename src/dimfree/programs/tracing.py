@@ -27,7 +27,7 @@ _tracing = jax.make_user_context(default_value=False)  # type: ignore[no-untyped
 
 @contextmanager
 def for_programs() -> Iterator[None]:
-    """Trace as programs of dimfree need it, which are only ever run forward and whose results dimfree checks itself."""
+    """Trace as programs of dimfree need it: they are only run forward, and dimfree checks their results itself."""
     with (
         _tracing(True),
         _errors_are_nan(),
@@ -61,7 +61,7 @@ def _errors_are_nan() -> Iterator[None]:
 
 
 def prevbefore(x: jax.Array) -> jax.Array:
-    """The number before a positive number, in one operation: rounding makes this product just that.
+    """The largest float below a positive one, in one operation: rounding makes this product exactly that.
 
     diffrax asks for it a hundred times, to tell times that are a hundred numbers early from later ones. Equinox heeds the sign
     of times, which are never negative here: in seventeen operations, half of the program of an ODE.
@@ -76,7 +76,7 @@ def checkpointed_while_loop(*args: Any, checkpoints: int | None, **more: Any) ->
 
 @contextmanager
 def _replaced(module: str, function: Callable[..., object]) -> Iterator[None]:
-    """In this thread, another function in the place of the one of its name."""
+    """Replace a function of a module by another one, in this thread only."""
     name = function.__name__
     usual = _usual(module, name)
 

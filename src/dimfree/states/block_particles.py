@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from dimfree.states.blocks import Blocks
 from dimfree.states.overlaps import Overlaps
 
-_LOST = 1e-12  # of the largest: directions in which teachers are shorter are none
+_LOST = 1e-12  # share of the largest length below which teachers have no part in a direction
 
 
 class BlockParticles(eqx.Module):
@@ -46,7 +46,7 @@ class BlockParticles(eqx.Module):
 
 
 def block_particles(blocks: Blocks, units: int) -> BlockParticles:
-    """Those of measured overlaps; blocks of fewer directions than teachers have a pseudo-inverse of P^b."""
+    """The particles of measured overlaps; where a block has fewer directions than teachers, P^b has a pseudo-inverse."""
     p = blocks.width
     P, M = blocks.Omega[:, -units:, -units:], blocks.Omega[:, :p, -units:]
     values, vectors = jnp.linalg.eigh(P)

@@ -10,14 +10,14 @@ from dimfree.states.overlaps import Overlaps
 class Blocks(eqx.Module):
     """Omega^b, the plain overlaps of all vectors (students first, teachers last) within the directions of one eigenvalue.
 
-    A node of a quadrature is a block, too: what decays there is its Omega, what steps add to it is in proportion to rho.
+    A node of a quadrature is a block, too: its Omega decays, and steps add to it in proportion to rho.
     """
 
     Omega: Float[Array, "*batch b n n"]
     a: Float[Array, "*batch p"]
     s: Float[Array, "*batch b"]
     rho: Float[Array, "*batch b"]
-    error: Float[Array, "*batch"]  # estimated, of what nodes of a quadrature say of a risk; 0 for eigenvalues
+    error: Float[Array, "*batch"]  # the estimated error that nodes of a quadrature make in the risk; 0 for eigenvalues
 
     @property
     def width(self) -> int:

@@ -22,15 +22,15 @@ class Overlaps(eqx.Module):
 
     @property
     def symmetric(self) -> "Overlaps":
-        """The same with Q = Qᵀ to the last bit: what rounding makes of the difference can grow without end."""
+        """The same with Q = Qᵀ to the last bit: a difference by rounding could grow without bound."""
         return Overlaps((self.Q + jnp.swapaxes(self.Q, -1, -2)) / 2, self.M, self.a)
 
 
 def eigenpairs(Omega: Float[Array, "*batch n n"]) -> tuple[Float[Array, "*batch n"], Float[Array, "*batch n n"]]:
-    """Eigenvalues, ascending, and eigenvectors, one matrix after the other.
+    """Ascending eigenvalues, and eigenvectors, computed one matrix after the other.
 
-    Of many matrices at once jax makes tasks for its threads and waits for them; groups of replicas, which run beside each other,
-    would wait on each other for ever.
+    For many matrices at once jax makes tasks for its threads and waits for them; groups of replicas that run at the same time
+    would wait for each other for ever.
     """
     values, vectors = jax.lax.map(jnp.linalg.eigh, Omega.reshape(-1, *Omega.shape[-2:]))
     return values.reshape(Omega.shape[:-1]), vectors.reshape(Omega.shape)
@@ -39,8 +39,9 @@ def eigenpairs(Omega: Float[Array, "*batch n n"]) -> tuple[Float[Array, "*batch 
 def factor(Omega: Float[Array, "*batch n n"], rank: int) -> Float[Array, "*batch n rank"]:
     """A with A Aᵀ = Omega and `rank` columns, for any positive semi-definite Omega of at most that rank (section 1.2).
 
-    With rank = n it is a Cholesky factor in which rows that earlier columns explain end there, so that identical neurons
-    stay identical to the last bit. With rank < n (more neurons than dimensions) the leading eigenpairs are taken.
+    With rank = n it is a Cholesky factor; a row that earlier columns explain completely has zeros from there on, so that
+    identical neurons stay identical to the last bit. With rank < n (more neurons than dimensions) the leading eigenpairs are
+    taken.
     """
     n = Omega.shape[-1]
     if rank < n:
@@ -50,7 +51,9 @@ def factor(Omega: Float[Array, "*batch n n"], rank: int) -> Float[Array, "*batch
 
     def column(j: Array, A: Array) -> Array:
         rest = jnp.take(Omega, j, axis=-1) - jnp.sum(A * jnp.take(A, j, axis=-2)[..., None, :], axis=-1)
-        free = variances - jnp.sum(A**2, axis=-1) > 1e-13 * variances  # rows that earlier columns do not yet explain
+        free = (
+            variances - jnp.sum(A**2, axis=-1) > 1e-13 * variances
+        )  # rows that earlier columns do not explain completely
         positive, pivot = jnp.take(free, j, axis=-1), jnp.take(rest, j, axis=-1)
         scale = jnp.where(positive, jax.lax.rsqrt(jnp.where(positive, pivot, 1.0)), 0.0)
         below = free & (jnp.arange(n) >= j)

@@ -18,7 +18,7 @@ class Particles(eqx.Module):
     a: Float[Array, "*batch p"]
 
     def along(self, P: Float[Array, "k k"]) -> Float[Array, "*batch p k"]:
-        """N with N Nᵀ = C = M P^-1 Mᵀ; directions that a singular P does not have are left out."""
+        """N with N Nᵀ = C = M P^-1 Mᵀ; directions in which a singular P vanishes are left out."""
         A = factor(P, P.shape[0])
         present = jnp.diagonal(A) > 0
         safe = A + jnp.diag(jnp.where(present, 0.0, 1.0))

@@ -1,4 +1,4 @@
-"""From points to one dataset with the axes as dimensions; what a point does not have is not a number."""
+"""From points to one dataset with the axes as dimensions; nan stands where a point has no value."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import product
@@ -17,7 +17,7 @@ Placed = dict[tuple[int, ...], xr.Dataset]
 
 
 class Layout(NamedTuple):
-    """Where which point lies: all that is needed to read results again, without computing anything."""
+    """Which point lies where in the grid: all that is needed to read results again, without computing anything."""
 
     axes: tuple[Axis, ...]
     titles: tuple[str, ...]
@@ -42,7 +42,7 @@ def layout(sweep: Sweep) -> Layout:
 
 
 def assemble(plan: Layout, outcomes: Mapping[str, Outcome], attrs: Mapping[str, Any]) -> xr.Dataset:
-    """Everything that is there, over (description, *axes, ...), and beside it why the rest is not."""
+    """All outcomes as one dataset over (description, *axes, ...); `failure` says why a point has no numbers."""
     places = dict(zip(product(*map(range, plan.shape)), plan.keys, strict=True))
     there = {place: outcomes[key].data for place, key in places.items() if key in outcomes}
     data = {place: _on_clock(one, plan.clock.dim) for place, one in there.items() if one is not None}
@@ -68,7 +68,7 @@ def assemble(plan: Layout, outcomes: Mapping[str, Outcome], attrs: Mapping[str, 
 
 
 def _on_clock(data: xr.Dataset, dim: str) -> xr.Dataset:
-    """A dataset whose times are of its own point has numbers of steps in common with the others."""
+    """The dataset over the clock that all points share: over numbers of steps, if times differ from point to point."""
     if dim == "time" or "time" not in data.dims:
         return data
     renamed = {name: f"{dim}_" if name.endswith("_") else dim for name in ("time", "time_") if name in data.dims}
@@ -89,17 +89,17 @@ def _largest(data: Placed, name: str) -> xr.Variable:
 
 
 def _shape(sizes: Mapping[Hashable, int], data: Placed, name: str) -> tuple[int, ...]:
-    """Of an array that holds the observable of any point."""
+    """The shape of an array that can hold the observable of any point."""
     return tuple(sizes[dim] for dim in _largest(data, name).dims)
 
 
 def _corner(largest: xr.Variable, part: xr.Variable) -> tuple[slice, ...]:
-    """Where a smaller array lies; what has no such dimension (no time, no replica) is the same all along it."""
+    """Where a smaller array lies in the large one; an array without a dimension (time, replica) is repeated along it."""
     return tuple(slice(part.sizes.get(dim)) for dim in largest.dims)
 
 
 def _column(values: Sequence[Any]) -> list[Any]:
-    """Values of an axis: numbers as such, everything else by its text."""
+    """The values of an axis as a column: numbers as numbers, all else as text."""
     plain = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    plain = plain and np.asarray(values).dtype.kind in "fi"  # whole numbers beyond 64 bits are none of numpy's
+    plain = plain and np.asarray(values).dtype.kind in "fi"  # numpy has no whole numbers beyond 64 bits
     return [value if plain else str(value) for value in values]

@@ -11,32 +11,32 @@ from dimfree.problem import Problem
 from dimfree.problem.section import Section
 
 Values = tuple[Any, ...]
-_LARGEST = 1e300  # of a number: distances between such numbers are numbers
+_LARGEST = 1e300  # a larger number could lie at an infinite distance from another
 _FORMED = ("linspace", "logspace")
 _CLOCK = ("run.until", "run.times", "run.points", "run.spacing")  # what all points share
 _FORMS = 'a list, {linspace = [first, last, count]}, {logspace = [first, last, count]} or {zip = {"key" = axis, ...}}'
 
 
 class Axis(NamedTuple):
-    """One direction of the grid: its name, where its points lie, and which keys of the problem have which values there."""
+    """One direction of the grid: its name, its coordinates, and the values that keys of the problem have at each place."""
 
     name: str
     values: Values
     keys: Mapping[str, Values]
 
     def changes(self, place: int) -> dict[str, Any]:
-        """What the problem at one place of the axis has instead."""
+        """The changes to the problem at one place of the axis."""
         return {key: values[place] for key, values in self.keys.items()}
 
     @property
     def coordinates(self) -> dict[str, tuple[str, Values]]:
-        """Its own values, and beside them those of keys that have other names."""
+        """The coordinates of the axis: its own values, and those of other keys that are varied with it."""
         beside = {key: (self.name, values) for key, values in self.keys.items() if key != self.name}
         return {self.name: (self.name, self.values), **beside}
 
 
 def axes(problem: Problem, over: Mapping[str, Any]) -> tuple[Axis, ...]:
-    """All axes over which a problem is to be varied; every key must be one of the problem, and belong to one axis only."""
+    """All axes of a sweep; every key must be a key of the problem, and belong to one axis only."""
     if not over:
         raise ProblemError("there is no axis to sweep over; give one, for example training.learning_rate = [0.5, 1.0].")
     found = tuple(_axis(problem, name, given) for name, given in over.items())
@@ -72,7 +72,7 @@ def _axis(problem: Problem, name: str, given: Any) -> Axis:
 
 
 def _values(problem: Problem, name: str, key: str, given: Any, distinct: bool = True) -> Values:
-    """The values of one key, each once if they are to be told apart."""
+    """The values of one key; none may occur twice, unless repetition is allowed."""
     if isinstance(given, Mapping) and len(given) == 1 and (form := next(iter(given))) in _FORMED:
         values = _spaced(name, form, given[form])
         if _is_whole(problem, key):
@@ -117,7 +117,7 @@ def _spaced(name: str, form: str, given: Any) -> Values:
 
 
 def _is_finite(value: object) -> bool:
-    """Whether it is a number from which an axis can go to another one."""
+    """Whether a value is a number that an axis can begin or end with."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
 
 
@@ -134,7 +134,7 @@ def _is_whole(problem: Problem, key: str) -> bool:
 
 
 def _check_known(problem: Problem, keys: Sequence[str]) -> None:
-    """A key that is none of the problem's is an error, unless another key says that its section becomes another one."""
+    """Refuse a key that the problem does not have, unless another key of the sweep replaces its section."""
     known = tuple(_keys(problem, ""))
     for key in keys:
         if key not in known and f"{key.rpartition('.')[0]}.kind" not in keys:

@@ -1,4 +1,4 @@
-"""What is computed at once, the same whoever computes it: one point, or several of one structure."""
+"""Batches of points that are computed at once: one point, or several of one structure, the same for every engine."""
 
 import time
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from dimfree.results.dataset import dataset
 from dimfree.sweeps.points import Missing, Point
 from dimfree.sweeps.stacked import MOST, stacked, structure
 
-_OF_THE_RUN = ("created_at", "wall_seconds", "cpu_seconds")  # what another run of the same point would have otherwise
+_OF_THE_RUN = ("created_at", "wall_seconds", "cpu_seconds")  # attributes that differ between two runs of one point
 
 
 class Batch(NamedTuple):
@@ -26,17 +26,17 @@ class Batch(NamedTuple):
     one: AnyDescription
     keys: tuple[str, ...]
     problems: tuple[Problem, ...]
-    size: int = 1  # of all batches of its structure: they share a program
+    size: int = 1  # points in a full batch of this structure: all its batches share a program
     version: str = __version__
 
 
 class Outcome(NamedTuple):
-    """What came of a point: its data, or why there are none."""
+    """The result of a point: its data, or why there are none."""
 
     key: str
     data: xr.Dataset | None
     failure: str
-    seconds: float  # of CPU, its share of those of its batch
+    seconds: float  # CPU seconds: the point's share of its batch
 
 
 def batches(points: Sequence[Point | Missing]) -> list[Batch]:
@@ -50,12 +50,12 @@ def batches(points: Sequence[Point | Missing]) -> list[Batch]:
 
 
 def without_problem(points: Sequence[Point | Missing]) -> list[Outcome]:
-    """What is known before anything is computed."""
+    """The outcomes of places where there is no problem."""
     return [Outcome(point.key, None, point.reason, 0.0) for point in points if isinstance(point, Missing)]
 
 
 def compute(batch: Batch) -> list[Outcome]:
-    """The outcome of every point: what fails is told, and does not stop the others."""
+    """The outcome of every point; one that fails reports why, and does not stop the others."""
     if batch.version != __version__:
         said = f"it was sent to dimfree {__version__} by dimfree {batch.version}; install the same version everywhere."
         return [Outcome(key, None, said, 0.0) for key in batch.keys]
@@ -78,13 +78,13 @@ def _parts(group: list[Point]) -> list[Batch]:
 
 
 def _together(batch: Batch) -> list[xr.Dataset | str] | None:
-    """All points at once, if there are several and they can be."""
+    """The results of all points by one program; None if there is one point only, or if that is not possible."""
     if batch.size == 1:
         return None
     idle = batch.problems[-1:] * (batch.size - len(batch.problems))
     try:
         found = stacked(batch.one, batch.problems + idle)
-    except Exception:  # one that cannot be mapped, or a point that should say its own error
+    except Exception:  # it cannot be mapped, or a point failed: alone, each gives its own error
         return None
     if found is None:
         return None
@@ -99,7 +99,7 @@ def _alone(one: AnyDescription, problem: Problem) -> xr.Dataset | str:
         return run_one(problem, one, nobody)
     except DimfreeError as failure:
         return str(failure)
-    except Exception as failure:  # whatever it is, the other points go on
+    except Exception as failure:  # any failure: the other points go on
         return type_and_first_line(failure)
 
 

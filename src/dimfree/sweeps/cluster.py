@@ -1,6 +1,6 @@
 """Dask as an engine: a cluster of this machine, a scheduler that is running already, or jobs of SLURM.
 
-Nothing listens on a public interface unless the user names one, and no scheduler is looked for but the one that is named.
+No port is opened on a public interface unless the user names one, and dimfree contacts no scheduler but the named one.
 """
 
 import logging
@@ -16,8 +16,8 @@ from dimfree.sweeps.engines import KILLED, Engine, Outcomes, computed, failed, o
 from dimfree.sweeps.extras import needed
 from dimfree.sweeps.slurm import NO_DASHBOARD, slurm_options
 
-_AHEAD = 2  # batches that are sent to the cluster for every thread of it
-_PATIENCE = 10  # seconds until a scheduler that does not answer is not there
+_AHEAD = 2  # batches sent to the cluster for each of its threads
+_PATIENCE = 10  # seconds to wait for a scheduler's answer
 _REACHED = ("tcp://", "tls://")
 
 
@@ -32,13 +32,13 @@ class Cluster(Engine):
         self.where, self.count, self.slurm = where, count, dict(slurm or {})
 
     def map(self, work: Iterable[Batch]) -> Iterator[Outcomes]:
-        """As they are finished; the scheduler tries again what was underway on a worker that died."""
+        """The outcomes of batches as they are finished; the scheduler repeats what was running on a worker that died."""
         distributed = needed("distributed", "a cluster")
         with self._client(distributed) as client:
             waiting, underway, done = iter(work), dict[str, Batch](), distributed.as_completed(loop=client.loop)
 
             def submit() -> None:
-                """As much as keeps all workers busy: what is computed and not kept yet is lost with this process."""
+                """Send as many batches as keep all workers busy: results that are not stored yet are lost with this process."""
                 workers = max(1, sum(client.nthreads().values()))
                 for batch in islice(waiting, max(0, _AHEAD * workers - len(underway))):
                     future = client.submit(computed, sent(batch), pure=False)

@@ -1,4 +1,4 @@
-"""Who computes: this process or several of this machine, behind one `map` over batches."""
+"""Engines, which compute batches behind one `map`: this process, or several processes of this machine."""
 
 import os
 import pickle
@@ -21,26 +21,26 @@ KILLED = "the process that computed it was killed more than once; it may need mo
 
 
 class Engine(ABC):
-    """Computes batches, in whatever order."""
+    """Something that computes batches, in any order."""
 
     @abstractmethod
     def map(self, work: Iterable[Batch]) -> Iterator[Outcomes]:
-        """The outcomes of every batch, as they come."""
+        """Yield the outcomes of every batch as they come."""
 
 
 class Here(Engine):
     """This process: one batch after another."""
 
     def map(self, work: Iterable[Batch]) -> Iterator[Outcomes]:
-        """In order."""
+        """Yield the outcomes in the order of the batches."""
         return map(compute, work)
 
 
 class Processes(Engine):
     """Several processes of this machine.
 
-    One that is killed takes the pool with it. What was underway then is tried again at the end, one batch at a time, so that it
-    is known which of them cannot be computed.
+    A process that is killed ends the whole pool. Batches that were running then are repeated at the end, one at a time, which
+    shows which of them cannot be computed.
     """
 
     def __init__(self, count: int) -> None:
@@ -49,7 +49,7 @@ class Processes(Engine):
         self.count = count
 
     def map(self, work: Iterable[Batch]) -> Iterator[Outcomes]:
-        """As they are finished."""
+        """Yield the outcomes as they are finished."""
         waiting, suspects = ((batch, sent(batch)) for batch in work), list[Sent]()
         for first in waiting:
             yield from self._until_broken(chain([first], waiting), suspects, self.count)
@@ -59,7 +59,7 @@ class Processes(Engine):
             yield from (failed(batch, KILLED) for batch, _ in guilty)
 
     def _until_broken(self, waiting: Iterator[Sent], suspects: list[Sent], count: int) -> Iterator[Outcomes]:
-        """Take from what is waiting until nothing is left, or a process is killed."""
+        """Compute waiting batches until none is left, or until a process is killed."""
         underway: dict[Future[Outcomes], Sent] = {}
         with _pool(count) as pool:
             while True:
@@ -77,7 +77,7 @@ class Processes(Engine):
 
 
 def sent(batch: Batch) -> bytes:
-    """A batch as other processes get it."""
+    """A batch as bytes, which other processes can read."""
     try:
         return pickle.dumps(batch)
     except (pickle.PicklingError, AttributeError, TypeError) as failure:
@@ -88,12 +88,12 @@ def sent(batch: Batch) -> bytes:
 
 
 def computed(batch: bytes) -> Outcomes:
-    """What another process does with it."""
+    """Compute a batch that was sent as bytes."""
     return compute(pickle.loads(batch))
 
 
 def outcomes_of(batch: Batch, result: Callable[[], Outcomes]) -> Outcomes:
-    """What came of a batch that was sent; if it could not even be read there, every point of it says so."""
+    """The outcomes of a batch that was sent; if the other process could not even read it, every point reports that."""
     try:
         return result()
     except Exception as failure:
@@ -131,7 +131,7 @@ def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _start_tracker() -> None:
-    """Whoever ends at once leaves semaphores behind; Python's tracker removes them, and need not complain of it."""
+    """Start Python's tracker without its complaints: it removes the semaphores of a process that ends at once."""
     before = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker:UserWarning"
     try:
@@ -144,7 +144,7 @@ def _start_tracker() -> None:
 
 
 def _follow_parent() -> None:
-    """Ctrl-C is the parent's business, and whoever has lost his parent ends: it may have been killed."""
+    """Leave Ctrl-C to the parent process, and end when the parent has ended, because it may have been killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def end_with_parent() -> None:

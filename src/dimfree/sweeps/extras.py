@@ -1,4 +1,4 @@
-"""What a sweep may need beyond what dimfree itself does."""
+"""Packages that only sweeps need."""
 
 from importlib import import_module
 from typing import Any

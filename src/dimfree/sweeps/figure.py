@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 Stroke = dict[str, Any]  # arguments of matplotlib's plot
 _FEW = 7  # curves that a legend can name
-_MARKS, _STYLES = "os^Dv", ("-", "--", "-.", ":")  # together they tell twenty curves apart, whatever the colours
+_MARKS, _STYLES = "os^Dv", ("-", "--", "-.", ":")  # together they make twenty curves distinct without colours
 _MARKERS = 8  # on a curve
 
 
 def plot_sweep(data: xr.Dataset, path: str | Path | None = None, page: Page = PAPER, **figure: Any) -> "Figure":
-    """Draw a sweep as its file says, or as `figure` says instead.
+    """Draw a sweep as its file says, unless `figure` says otherwise.
 
     Arguments: `kind`, "map", "curves" or "slopes" (left out, curves of one axis and maps of several); `observable` (left out,
     the risk); `measure`, "end", "plateau", {"crossing": level} or {"distance": title}; `x` and `y`, axes.
@@ -59,7 +59,7 @@ def plot_sweep(data: xr.Dataset, path: str | Path | None = None, page: Page = PA
 
 
 def _draw_maps(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x: str, y: str | None) -> None:
-    """A panel for every account, all in the same colours; what has no numbers is hatched."""
+    """Draw a panel for every account, all in the same colours; points without numbers are hatched."""
     if y is None:
         raise ProblemError("a map needs two axes, and the sweep has one; draw curves or slopes.")
     values, what = measured(data, told["observable"], told["measure"])
@@ -222,7 +222,7 @@ def _is_named(coordinate: xr.DataArray) -> bool:
 
 
 def _draw_lines(axes: "Axes", lines: Sequence[Mapping[str, Any]]) -> None:
-    """Lines of a theory, as the file gives them, inside what is there."""
+    """Draw the lines that the sweep's file gives, without changing the limits of the axes."""
     box = axes.get_xlim(), axes.get_ylim()
     for line, style in zip(lines, ("-", "--", ":", "-.") * len(lines), strict=False):
         axes.plot(line["x"], line["y"], style, color="white", lw=2.6, zorder=4)
@@ -233,7 +233,7 @@ def _draw_lines(axes: "Axes", lines: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _finish(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], first: "Axes") -> None:
-    """What one must know to read it: the title, and how many points have no numbers."""
+    """Write what a reader needs: the title, and how many points have no numbers."""
     missing = int((data["failure"] != "").sum())
     said = f"{missing} of {data['failure'].size} points have no numbers" if missing else ""
     if text := ". ".join(part for part in (told["title"], said) if part):

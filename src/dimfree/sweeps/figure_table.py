@@ -1,4 +1,4 @@
-"""What the table [figure] may say of how a sweep is drawn, checked before anything runs."""
+"""The table [figure] of a sweep, which says how it is drawn, checked before anything runs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ _WORDS = ("kind", "observable", "x", "y", "title")
 
 
 def settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """How a sweep is drawn, with what is left out."""
+    """The settings of a sweep's figure, with defaults for those that are left out."""
     for key, value in given.items():
         if key not in _KNOWN:
             raise ProblemError(f"[figure] has no key {key!r}; {suggest(key, _KNOWN)}")
@@ -35,7 +35,7 @@ def settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_line(line: Any) -> bool:
-    """Whether it has as many places along the one axis as along the other."""
+    """Whether a line has as many numbers along one axis as along the other."""
     match line:
         case {"x": [*x], "y": [*y]} if len(x) == len(y) and isinstance(line.get("label", ""), str):
             return all(isinstance(place, int | float) and abs(place) < float("inf") for place in (*x, *y))
@@ -44,7 +44,7 @@ def _is_line(line: Any) -> bool:
 
 
 def _check_formulas(words: str) -> None:
-    """Words between two dollars are set as a formula, which may be none."""
+    """Refuse text between two dollar signs that is no formula."""
     if words.count("$") < 2:
         return
     from matplotlib.mathtext import MathTextParser

@@ -17,7 +17,7 @@ METADATA = "zarr.json"  # what every group and array has, by the specification o
 
 
 def write_group(folder: Path, attributes: Mapping[str, Any]) -> None:
-    """The metadata of a group, complete or not at all."""
+    """Write the metadata of a group, completely or not at all."""
     with replacing(folder / METADATA) as temporary:
         temporary.write_text(
             json.dumps({"zarr_format": 3, "node_type": "group", "attributes": attributes}, indent=1), encoding="utf-8"
@@ -34,7 +34,7 @@ def read_group(folder: Path) -> dict[str, Any]:
 
 
 def write_point(folder: Path, outcome: Outcome) -> None:
-    """All of a point, into an empty folder."""
+    """Write all of a point into an empty folder."""
     zarr, codecs = needed("zarr", "a store"), needed("zarr.codecs", "a store")
     data = xr.Dataset() if outcome.data is None else outcome.data
     attributes = {"failure": outcome.failure, **data.attrs}
@@ -55,7 +55,7 @@ def write_point(folder: Path, outcome: Outcome) -> None:
 
 
 def read_point(folder: Path, key: str) -> Outcome:
-    """What `write_point` wrote; an exception of whatever kind if that is damaged."""
+    """Read what `write_point` wrote; a damaged point raises an exception of any type."""
     zarr = needed("zarr", "a store")
     group = zarr.open_group(zarr.storage.LocalStore(folder, read_only=True), mode="r")
     attributes = dict(group.attrs)
@@ -71,7 +71,7 @@ def read_point(folder: Path, key: str) -> Outcome:
 
 
 def _whole(array: Any) -> Values:
-    """All of an array; chunks that are not there would be read as fill values."""
+    """All of an array; an error if chunks are missing, which Zarr would read as fill values."""
     if array.nchunks_initialized != array.nchunks:
         raise ValueError(f"numbers of {array.basename} are missing")
     values: Values = np.asarray(array[...])

@@ -1,4 +1,4 @@
-"""What is drawn of a sweep: one number for every point and replica."""
+"""The numbers that figures of sweeps show: one for every point and replica."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from dimfree.readings.landmarks import CLOCKS, clock, crossing_times, plateau
 
 
 def observable(data: xr.Dataset, name: str) -> xr.DataArray:
-    """An observable over (description, *axes, clock, replica); where accounts have no time or no replica, one of each."""
+    """An observable over (description, *axes, clock, replica); replicas are one where accounts have none."""
     if name not in data.data_vars:
         known = [str(one) for one in data.data_vars if one != "failure"]
         raise ProblemError(f"the sweep has no observable {name!r}; {suggest(name, known)}")
@@ -26,12 +26,12 @@ def observable(data: xr.Dataset, name: str) -> xr.DataArray:
 
 
 def grid(data: xr.Dataset) -> tuple[str, ...]:
-    """The accounts and the axes."""
+    """The dimensions of the grid: the accounts and the axes."""
     return tuple(str(dim) for dim in data["failure"].dims)
 
 
 def measured(data: xr.Dataset, name: str, measure: Any) -> tuple[xr.DataArray, str]:
-    """A number for every point and replica, and what it is.
+    """One number for every point and replica, and its name.
 
     At the end of the run unless `measure` says {"crossing": level}, when it first falls to a level, "plateau", how long it stands
     still before it falls, or {"distance": title}, how far it is from the mean of another account, at worst over the run.
@@ -56,7 +56,7 @@ def measured(data: xr.Dataset, name: str, measure: Any) -> tuple[xr.DataArray, s
 
 
 def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """Over replicas; no error without two of them."""
+    """The mean over replicas and its standard error, which is nan for a single one."""
     return values.mean("replica"), values.std("replica", ddof=1) / np.sqrt(values.count("replica"))
 
 

@@ -1,4 +1,4 @@
-"""How axes may be called: every axis is a dimension of the results, beside the dimensions and observables they have anyway."""
+"""Which names axes may have: an axis becomes a dimension of the results, which have other dimensions and observables."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ _OF_EVERY_SWEEP = ("description", "failure", "time", "time_", "step", "step_", "
 
 
 def check_names(problem: Problem, axes: Sequence[Axis], descriptions: Sequence[AnyDescription]) -> None:
-    """An error for an axis that results could not be told apart from, or that no file of results could name."""
+    """Refuse an axis whose name results use otherwise, or that no results file could have."""
     names = [name for axis in axes for name in axis.coordinates]
     for name, count in Counter(names).items():
         if count > 1:
@@ -33,7 +33,7 @@ def check_names(problem: Problem, axes: Sequence[Axis], descriptions: Sequence[A
 
 
 def _observed(descriptions: Sequence[AnyDescription]) -> Iterator[str]:
-    """Observables and their dimensions, of all settings: an axis may lead from one setting to another."""
+    """The names of observables and their dimensions in all settings: an axis may lead from one setting to another."""
     for variables in (*(one.variables for one in settings()), *(one.variables for one in descriptions)):
         for name, variable in variables.items():
             yield from (name, *variable.dims)
@@ -41,6 +41,6 @@ def _observed(descriptions: Sequence[AnyDescription]) -> Iterator[str]:
 
 def _scales(problem: Problem) -> tuple[str, ...]:
     """What indices of observables stand for."""
-    with suppress(DimfreeError):  # whoever runs the problem will say so
+    with suppress(DimfreeError):  # running the problem gives the same error
         return tuple(setting_of(problem).scales_of(problem))
     return ()

@@ -1,4 +1,4 @@
-"""The points of a sweep: a problem and a description each, on one clock, and known by the hash of their content."""
+"""The points of a sweep: a problem and a description each, on one clock, identified by the hash of their content."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from dimfree.problem import Problem
 from dimfree.results.dataset import identity
 from dimfree.sweeps.axes import Axis
 
-_LATE = 1e12  # a time that any step is earlier than
+_LATE = 1e12  # later than any step of training
 Grid = dict[tuple[int, ...], "Problem | str"]
 
 
@@ -27,11 +27,11 @@ class Point(NamedTuple):
     place: tuple[int, ...]  # in the grid
     one: AnyDescription
     problem: Problem
-    key: str  # content hash of all that decides of its numbers
+    key: str  # content hash of all that decides its numbers
 
 
 class Missing(NamedTuple):
-    """A point where there is no problem, and why in one sentence."""
+    """A place of the grid that has no valid problem, and why, in one sentence."""
 
     place: tuple[int, ...]
     one: AnyDescription
@@ -40,7 +40,7 @@ class Missing(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """What results of different points share: saved times, or numbers of steps whose times differ from point to point."""
+    """What the results of all points lie along: saved times, or numbers of steps if times differ from point to point."""
 
     dim: str  # "time" or "step"
     values: tuple[float, ...]
@@ -53,14 +53,14 @@ def _as_it_is(problem: Problem) -> Problem:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What is to be computed: a problem, what is varied, by which accounts, and for how many steps if all take as many."""
+    """A sweep: the problem, the axes, the descriptions, and the number of steps if all points take the same number."""
 
     problem: Problem
     axes: tuple[Axis, ...]
     descriptions: tuple[AnyDescription, ...]
     steps: int | None = None
-    figure: Mapping[str, Any] = field(default_factory=dict)  # how it is drawn unless told otherwise
-    admitted: Callable[[Problem], Problem] = _as_it_is  # every problem passes it: whether code that it names may run
+    figure: Mapping[str, Any] = field(default_factory=dict)  # how it is drawn by default
+    admitted: Callable[[Problem], Problem] = _as_it_is  # applied to every problem: it refuses code that may not run
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -90,7 +90,7 @@ class Sweep:
                     changed = json.dumps([self.problem.digest, self._changes(place)], default=str)
                     yield Missing(place, one, problem, _hashed(changed, one.title))
                 else:
-                    # accounts of other titles have a randomness of their own
+                    # accounts with other titles draw other random numbers
                     yield Point(place, one, problem, _hashed(identity(problem, one), one.title))
 
     @cached_property
@@ -102,9 +102,9 @@ class Sweep:
         if self.steps is not None:
             counts = _steps(next(iter(problems.values())))
             return grid, Clock("step", counts, "steps of training")
-        times = self.problem.times  # whatever is varied, so that other points do not change them
+        times = self.problem.times  # of the base problem, so that they do not depend on the axes
         coarsest = max(problems.values(), key=lambda one: one.time_step)
-        if (np.diff(np.rint(times / coarsest.time_step)) < 1).any():  # two of them are within one step
+        if (np.diff(np.rint(times / coarsest.time_step)) < 1).any():  # two saved times would lie within one step
             times = coarsest.times
         saved = {"run.times": times[1:].tolist(), "run.until": float(times[-1])}
         grid |= {place: one.replace(**saved) for place, one in problems.items()}
@@ -116,7 +116,7 @@ class Sweep:
         }
 
     def _problem(self, place: tuple[int, ...]) -> Problem | str:
-        """The problem at a place, or why there is none."""
+        """The problem at a place of the grid, or why there is none."""
         changes = self._changes(place)
         try:
             if self.steps is None:

@@ -1,4 +1,4 @@
-"""How much memory a grid takes: asked before any of its values are made, and again when the first results are there."""
+"""How much memory a grid takes: estimated before any of its values are made, and again from the first results."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
@@ -14,11 +14,11 @@ _OF_A_POINT = 2e4  # bytes: its problem, its key and what comes of it, without t
 _OF_A_TIME = 32.0  # bytes of a saved time in every problem
 _OF_A_VALUE = 64.0  # bytes of a number in the lists of an axis
 _WAY_OUT = "give its axes fewer values"
-_COUNTABLE = 10**300  # above it a count is no float
+_COUNTABLE = 10**300  # a larger count is not a float
 
 
 def refuse_large_grid(problem: Problem, over: Mapping[str, Any], descriptions: Sequence[AnyDescription]) -> None:
-    """Refuse a grid whose points would not fit into memory; at this time it is no more than lengths of axes."""
+    """Refuse a grid whose points would not fit into memory, from the lengths of its axes alone."""
     counts = [_count(given) for given in over.values()]
     places = min(prod(counts), _COUNTABLE)
     times = problem.run.points if problem.run.times is None else len(problem.run.times)
@@ -30,7 +30,7 @@ def refuse_large_grid(problem: Problem, over: Mapping[str, Any], descriptions: S
 
 
 def refuse_large_results(points: int, bytes_of_one: float) -> None:
-    """Refuse to go on when all points together would not fit into memory, one of them being this large."""
+    """Refuse to go on if all points, each as large as a finished one, would not fit into memory."""
     needed = points * (_OF_A_POINT + 2 * bytes_of_one)  # point by point, and as one dataset
     refuse_above_memory(needed, f"a sweep of {points} points like one of these", f"{_WAY_OUT}, or save fewer times")
 
@@ -42,7 +42,7 @@ def refuse_large_dataset(sizes: Iterable[tuple[int, ...]]) -> None:
 
 
 def _count(given: Any) -> int:
-    """How many values an axis has at most, as it is written; what is no axis has one, and is refused by its own reason."""
+    """The largest number of values that an axis can have, as it is written; 1 for what is no axis, which is refused later."""
     match given:
         case {"zip": Mapping() as together} if together:
             return max(map(_count, together.values()))

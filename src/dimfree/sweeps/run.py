@@ -1,4 +1,4 @@
-"""The verb: compute every point of a sweep that is not there yet, and get one dataset."""
+"""Run a sweep: compute every point that is missing, and return one dataset."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -74,7 +74,7 @@ def define(
     figure: Mapping[str, Any] | None = None,
     admitted: Callable[[Problem], Problem] | None = None,
 ) -> Sweep:
-    """A sweep, checked before any work is spent; with `admitted`, what every one of its problems passes before it is used."""
+    """Make a sweep and check it before any work is spent; `admitted` is applied to every one of its problems."""
     if steps is not None and (not isinstance(steps, int) or isinstance(steps, bool) or not 1 <= steps <= _MOST_STEPS):
         raise ProblemError(
             f"steps = {steps!r} was given; give the number of steps of training, at least 1 and at most {_MOST_STEPS:.0e}."
@@ -89,7 +89,7 @@ def define(
 
 
 def engine(processes: int | None, cluster: str | None, slurm: Mapping[str, Any] | None = None) -> Engine:
-    """Who computes."""
+    """The engine that was asked for."""
     if cluster is not None:
         from dimfree.sweeps.cluster import Cluster
 
@@ -98,7 +98,7 @@ def engine(processes: int | None, cluster: str | None, slurm: Mapping[str, Any] 
 
 
 def run(plan: Sweep, shelf: Shelf, by: Engine, retry: bool = False, watch: Watcher = nobody) -> xr.Dataset:
-    """Compute what is not there, and read all of it; what cannot be read is computed anew."""
+    """Compute all points that are missing, and read all; points that cannot be read are computed anew."""
     where, attrs = layout(plan), about(plan)
     shelf.prepare(where, attrs)
     if retry:
@@ -117,7 +117,7 @@ def run(plan: Sweep, shelf: Shelf, by: Engine, retry: bool = False, watch: Watch
 
 
 def _fill(plan: Sweep, shelf: Shelf, work: Iterable[Batch], by: Engine, watch: Watcher) -> None:
-    """Put every point onto the shelf that is not there; somebody else may be doing the same."""
+    """Compute every point that the store lacks; other processes may fill the same store."""
     for outcome in without_problem(plan.points):
         if not shelf.has(outcome.key):
             shelf.put(outcome)
@@ -143,6 +143,6 @@ def _read(shelf: Shelf, keys: Iterable[str]) -> dict[str, Outcome]:
 
 
 def about(plan: Sweep) -> dict[str, Any]:
-    """Where the numbers of a sweep come from, the same for every run of it."""
+    """The provenance of a sweep's numbers, the same for every run of it."""
     told = {name: value for name, value in origin(plan.problem).items() if name != "created_at"}
     return told | {"figure": json.dumps(plan.figure)}

@@ -12,7 +12,7 @@ _MOST_TICKS = 8  # values that are all written at an axis
 
 
 def places(coordinate: xr.DataArray) -> tuple[Vector, bool]:
-    """Where the values of an axis are drawn, and whether on a logarithmic scale; words stand side by side."""
+    """Where the values of an axis are drawn, and whether on a logarithmic scale; words are drawn at equal distances."""
     if coordinate.dtype.kind not in "fi":
         return np.arange(len(coordinate), dtype=float), False
     found = np.asarray(coordinate.values, dtype=float)
@@ -31,7 +31,7 @@ def edges(middles: Vector, logs: bool) -> Vector:
 
 
 def label_axis(axis: Any, coordinate: xr.DataArray) -> None:
-    """Name an axis of a figure, give it its scale, and write its values: words and few numbers of a logarithmic grid all."""
+    """Name an axis of a figure, set its scale, and write all its values if they are words or few numbers of a log grid."""
     at, logs = places(coordinate)
     axis.set_label_text(axis_name(coordinate))
     if logs:
@@ -47,5 +47,5 @@ def axis_name(coordinate: xr.DataArray) -> str:
 
 
 def text(value: Any) -> str:
-    """A value of an axis, as short as one can tell it from others."""
+    """A value of an axis as short text."""
     return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""What the table [slurm] may say: numbers and names that describe a job; anything that decides what it runs is code."""
+"""The table [slurm]: numbers and names that describe a job. Options that decide what a job runs count as code."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _PLAIN = {
     "account": (_NAME, r"\w[\w.,:+@-]*", "physics"),
     "job_name": (_NAME, r"\w[\w.,:+@-]*", "sweep"),
     "interface": (_NAME, r"\w[\w.:-]*", "ib0"),
-}  # what is expected, how it is written, an example; these stand in the script of a job, where spaces and lines mean more
+}  # option: what is expected, its pattern, an example; spaces and line ends would change a job's script
 _NUMBERS = ("jobs", "cores", "processes", "job_cpu", "death_timeout")
 _CODE = (
     *("python", "shebang", "job_script_prologue", "job_extra_directives", "job_directives_skip", "worker_command"),
@@ -30,11 +30,11 @@ _NEEDED = ("interface", "cores", "memory")
 NO_DASHBOARD = {
     "dashboard": False,
     "dashboard_address": "127.0.0.1:0",
-}  # what Dask tells of itself stays on the machine
+}  # Dask's own pages are served on this machine only
 
 
 def check_slurm(given: Mapping[str, Any], allow_code: bool) -> None:
-    """An error for an option that is not known, does not make sense, or runs code that is not allowed."""
+    """Refuse an option that is unknown, has a wrong value, or runs code that is not allowed."""
     for name, value in given.items():
         if name not in _PLAIN and name not in _CODE:
             raise ProblemError(f"[slurm] has no option {name!r}; {suggest(name, (*_PLAIN, *_CODE))}")
@@ -49,7 +49,7 @@ def check_slurm(given: Mapping[str, Any], allow_code: bool) -> None:
 
 
 def slurm_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
-    """The options of dask-jobqueue, and how many jobs; nodes must reach the scheduler, so that its interface is to be named."""
+    """The options of dask-jobqueue, and the number of jobs; the interface by which nodes reach the scheduler must be given."""
     check_slurm(given, allow_code=True)
     options = {"n_workers": 0, **given}
     jobs = options.pop("jobs", 1)
@@ -63,6 +63,6 @@ def slurm_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
 
 
 def _fits(name: str, value: Any) -> bool:
-    """Whether a value is written as its option asks."""
+    """Whether a value has the form that its option expects."""
     kind = int if name in _NUMBERS else str
     return isinstance(value, kind) and not isinstance(value, bool) and bool(re.fullmatch(_PLAIN[name][1], str(value)))

@@ -1,7 +1,7 @@
-"""Many points at once: theories of one structure whose numbers differ are one program over all of them.
+"""Many points at once: theories of one structure that differ in numbers only are run by one program.
 
-A point's numbers are those of a solve by itself up to rounding and the tolerance of the solver. Which points are computed
-together is decided by the sweep, whoever computes them, so that every engine gives the same bits.
+A point's numbers are the same as if it were solved alone, up to rounding and the tolerance of the solver. The sweep decides
+which points are computed together, not the engine, so that every engine gives the same bits.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -22,8 +22,8 @@ from dimfree.programs.compiled import quick_program
 from dimfree.results.record import join, refuse
 from dimfree.setting import model_of, speaking
 
-MOST = 16  # points at once: more of them are hardly faster, and leave less to share out
-_SMALL = 1e6  # bytes of one point: larger arrays are at full speed alone
+MOST = 16  # points at once: more are hardly faster, and leave fewer batches for several processes
+_SMALL = 1e6  # bytes of one point: larger arrays run at full speed alone
 _LARGEST_START = 1e7  # bytes
 Theory = Evolution[Model, object, Any]
 Runner = Dynamics[Model, object, Any]
@@ -31,7 +31,7 @@ Seen = dict[str, Values]
 
 
 def structure(problem: Problem, one: AnyDescription) -> Hashable | None:
-    """What points that are computed together have in common; None for what is computed alone.
+    """What points must have in common to be computed together; None for a point that is computed alone.
 
     Memoryless accounts without randomness can be stacked; experiments differ in the lengths of their loops.
     """
@@ -40,14 +40,14 @@ def structure(problem: Problem, one: AnyDescription) -> Hashable | None:
     try:
         refuse(problem, one)
         model = model_of(problem)
-    except DimfreeError:  # whoever computes it will say so
+    except DimfreeError:  # computing the point gives the same error
         return None
     small = speaking(one).cost(problem, model).memory <= _SMALL
     return (one.title, problem.dimension, len(problem.times), _form(model)) if small else None
 
 
 def stacked(one: AnyDescription, problems: Sequence[Problem]) -> list[Seen | DimfreeError] | None:
-    """What is observed at every point, or why nothing is; None where the starts do not stack as the problems do."""
+    """The observables of every point, or its error; None if the starts of the points cannot be stacked."""
     assert isinstance(one, Evolution)
     first = starts_of(problems[0], (one,))
     if sum(leaf.nbytes for leaf in jax.tree.leaves(eqx.filter(first, eqx.is_array))) > _LARGEST_START:
@@ -78,7 +78,7 @@ def _joined(problem: Problem, one: AnyDescription, parts: Sequence[Piece | Dimfr
 def _pieces(
     one: Theory, runner: Runner, problems: Sequence[Problem], given: Sequence[Any], keys: Sequence[Key[Array, ""]]
 ) -> Iterator[list[Piece | DimfreeError]]:
-    """Chunk after chunk, as a single account goes."""
+    """Advance all points, chunk after chunk, as a single account is advanced."""
     models, starts = _together(given)
     times = np.stack([problem.times for problem in problems])
     count, size = times.shape[1], min(one.chunk, times.shape[1])
@@ -102,7 +102,7 @@ def _failure(one: Theory, problem: Problem, state: Any, number: int) -> Divergen
 
 
 def _together(trees: Sequence[PyTree[Any]]) -> PyTree[Any]:
-    """Trees of one structure as one, whose arrays have the point as their first axis."""
+    """Several trees of one structure as one, whose arrays have the points as their first axis."""
     return jax.tree.map(lambda *xs: jax.device_put(np.stack(xs)) if eqx.is_array(xs[0]) else xs[0], *trees)
 
 
@@ -111,7 +111,7 @@ def _is_number(leaf: object) -> bool:
 
 
 def _form(tree: PyTree[Any]) -> Hashable:
-    """All of a tree but its numbers."""
+    """The structure of a tree with the shapes and types of its arrays."""
     dynamic, static = eqx.partition(tree, eqx.is_array)
     leaves, shape = jax.tree.flatten(dynamic)
     constants, rest = jax.tree.flatten(static)

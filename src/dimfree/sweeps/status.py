@@ -1,4 +1,4 @@
-"""What a store holds while a sweep runs, or after it: how far it is, what failed, and all numbers that are there."""
+"""What a store holds, during a sweep and after it: how far the sweep is, what failed, and all finished numbers."""
 
 from collections import Counter
 from pathlib import Path
@@ -10,7 +10,7 @@ from dimfree.results.store import save
 from dimfree.sweeps.assembly import assemble
 from dimfree.sweeps.store import Store
 
-_MOST = 6  # reasons that anyone would read
+_MOST = 6  # reasons that are printed
 
 
 class Status(NamedTuple):
@@ -18,20 +18,20 @@ class Status(NamedTuple):
 
     points: int
     finished: int
-    failures: dict[str, int]  # how many points say so, by what they say
+    failures: dict[str, int]  # how many points failed, by reason
 
     @property
     def failed(self) -> int:
-        """How many points have no numbers, and will have none."""
+        """How many points have failed."""
         return sum(self.failures.values())
 
     @property
     def missing(self) -> int:
-        """How many are not computed yet."""
+        """How many points are not computed yet."""
         return self.points - self.finished - self.failed
 
     def __str__(self) -> str:
-        """In a line, and one more for every reason."""
+        """The status in one line, and one more for every reason of a failure."""
         rest = f", {self.missing} not computed yet" if self.missing else ""
         lines = [f"{self.finished} of {self.points} points finished, {self.failed} failed{rest}."]
         lines += [f"  {count} x {reason}" for reason, count in list(self.failures.items())[:_MOST]]
@@ -48,13 +48,13 @@ def status(path: str | Path) -> Status:
 
 
 def status_of(data: xr.Dataset) -> Status:
-    """The same of results that were read."""
+    """How far the sweep of results that were read is."""
     said = [str(reason) for reason in data["failure"].values.ravel()]
     return Status(len(said), said.count(""), dict(Counter(reason for reason in said if reason).most_common()))
 
 
 def open_sweep(path: str | Path) -> xr.Dataset:
-    """All that is in a store, also while its sweep is running: what is not computed yet is not a number.
+    """All that is in a store, also while its sweep is running; points that are not computed yet are nan.
 
     df.open_sweep("sweep.zarr")["risk"].mean("replica")
     """
@@ -64,5 +64,5 @@ def open_sweep(path: str | Path) -> xr.Dataset:
 
 
 def export(data: xr.Dataset, path: Path) -> None:
-    """One netCDF file."""
+    """Write all of a store to one netCDF file."""
     save(data, path)

@@ -1,7 +1,8 @@
 """Sweeps on disk: one Zarr store each, in which every point is a group of its own, named by the hash of its content.
 
-A group takes its place by one rename when it is complete, so that a point is there or not, whoever is killed and however many
-write. When and by whom points were computed stands in a journal beside the store, which is the same for every run of a sweep.
+A complete group takes its place by one rename, so that a point is stored completely or not at all, even if processes are killed
+or several write. A journal beside the store says when and by which process points were computed; the store itself is the same
+for every run of a sweep.
 """
 
 import json
@@ -32,7 +33,7 @@ class Shelf:
         self._outcomes: dict[str, Outcome] = {}
 
     def prepare(self, plan: Layout, attrs: Mapping[str, Any]) -> None:
-        """Nothing is to be done."""
+        """Do nothing: memory needs no preparation."""
 
     def has(self, key: str) -> bool:
         """Whether a point is there."""
@@ -59,12 +60,12 @@ class Store(Shelf):
     """The results of one sweep in a folder."""
 
     def __init__(self, path: Path) -> None:
-        path = path if path.name else path.resolve()  # of the current folder
+        path = path if path.name else path.resolve()  # '.' has no name
         self.path, self._points, self._journal = path, path / "points", path.with_name(f"{path.name}.journal")
         self._notes = self._journal / f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}.jsonl"
 
     def prepare(self, plan: Layout, attrs: Mapping[str, Any]) -> None:
-        """Make the folder a store of this sweep, or see that it is one; points that it holds stay."""
+        """Make the folder a store of this sweep, or check that it is one; points that it holds stay."""
         needed("zarr", "a store")
         if self.path.exists() and not self._is_empty():
             self._attributes()
@@ -78,7 +79,7 @@ class Store(Shelf):
         return (self._points / key).is_dir()
 
     def put(self, outcome: Outcome) -> None:
-        """Add a point, complete or not at all; one that is there already stays."""
+        """Add a point, completely or not at all; a point that is stored already stays."""
         try:
             with placing(self._points / outcome.key, self.path) as temporary:
                 write_point(temporary, outcome)
@@ -90,10 +91,10 @@ class Store(Shelf):
             ) from None
 
     def get(self, key: str) -> Outcome:
-        """A point that is there; whatever is damaged is an error that says so."""
+        """A stored point; an error if it is damaged."""
         try:
             return read_point(self._points / key, key)
-        except Exception as failure:  # zarr has no family of errors for what it cannot read
+        except Exception as failure:  # zarr raises many types of errors over damaged files
             raise OutputError(
                 f"the point {key} in {str(self.path)!r} is damaged ({first_line(failure)}); run the sweep "
                 "again, which computes it anew."
@@ -123,18 +124,18 @@ class Store(Shelf):
             raise OutputError(f"the store {str(self.path)!r} was written by another version of dimfree.") from None
 
     def journal(self) -> Iterator[dict[str, Any]]:
-        """Every point that was ever computed, by whom and when."""
+        """Every point that was ever computed, with the process and the time."""
         for path in sorted(self._journal.glob("*.jsonl")):
             lines = path.read_text(encoding="utf-8").splitlines()
             yield from ({"by": path.stem, **json.loads(line)} for line in lines if line.endswith("}"))
 
     def _note(self, what: Mapping[str, Any]) -> None:
-        """A line in this process's own part of the journal."""
+        """Write a line into this process's own part of the journal."""
         with self._notes.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **what}) + "\n")
 
     def _is_empty(self) -> bool:
-        """Whether there is nothing in the folder, or nothing but what a sweep that was killed at once left of its own."""
+        """Whether the folder holds nothing, or only what a sweep that was killed right at its start left there."""
         if not self.path.is_dir():
             raise OutputError(f"{str(self.path)!r} is a file; give a folder for the store.")
         return all(
@@ -157,7 +158,7 @@ class Store(Shelf):
 
 
 def _written(plan: Layout) -> dict[str, Any]:
-    """As plain data."""
+    """Values as plain data, which JSON can hold."""
     return {
         "axes": [{"name": axis.name, "values": axis.values, "keys": axis.keys} for axis in plan.axes],
         "titles": plan.titles,

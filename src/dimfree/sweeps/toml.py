@@ -1,4 +1,4 @@
-"""Sweeps as TOML files: a problem, axes, accounts, and how to draw and where to compute them."""
+"""Sweeps as TOML files: a problem, axes, accounts, how to draw them and where to compute them."""
 
 import tomllib
 from collections.abc import Mapping
@@ -21,20 +21,20 @@ _SHIPPED = "dimfree.sweeps.shipped"
 
 
 class SweepFile(NamedTuple):
-    """What a file says."""
+    """The content of a sweep file."""
 
     sweep: Sweep
     slurm: dict[str, Any]
 
 
 def shipped() -> dict[str, str]:
-    """The sweeps that dimfree brings along, with the first line of each."""
+    """The sweeps that come with dimfree, with the first line of each."""
     found = sorted(entry.name for entry in files(_SHIPPED).iterdir() if entry.name.endswith(".toml"))
     return {name.removesuffix(".toml"): _shipped_text(name).splitlines()[0].lstrip("# ") for name in found}
 
 
 def read_sweep(file: str | Path, changes: Mapping[str, Any] | None = None, *, allow_code: bool = False) -> SweepFile:
-    """The sweep in a TOML file, or one that dimfree brings along, with some keys of its problem changed."""
+    """Read a sweep from a TOML file, or one that comes with dimfree, and change some keys of its problem."""
     text, folder = _text(file)
     try:
         given = tomllib.loads(text)
@@ -60,7 +60,7 @@ def read_sweep(file: str | Path, changes: Mapping[str, Any] | None = None, *, al
 
 
 def _text(file: str | Path) -> tuple[str, Path]:
-    """What a file says, and where other files that it names are."""
+    """The text of a sweep file, and the folder in which it names other files."""
     path = Path(file)
     if not path.exists() and str(file) in shipped():
         return _shipped_text(f"{file}.toml"), Path()
@@ -78,7 +78,7 @@ def _shipped_text(name: str) -> str:
 
 
 def _problem(given: Any, folder: Path, allow_code: bool) -> Problem:
-    """A table, or a file beside that of the sweep."""
+    """The problem of a sweep: a table, or a file beside that of the sweep."""
     if isinstance(given, str):
         return load(folder / given, allow_code=allow_code)
     if not isinstance(given, dict):

@@ -1,1 +1,1 @@
-"""Sweeps that dimfree brings along."""
+"""Sweeps that come with dimfree."""
