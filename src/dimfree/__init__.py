@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dimfree.dataset.dmft.description import DMFT
     from dimfree.dataset.ends.static import Static
     from dimfree.dataset.ends.yardsticks import BayesOptimal, MaxMargin
-    from dimfree.dataset.features import Covariates, RandomFeatures, Table
+    from dimfree.dataset.features import Covariates, Outliers, RandomFeatures, Table
     from dimfree.dataset.problem import (
         AlignedStart,
         DataSetProblem,
@@ -133,6 +133,7 @@ _HOMES = {
     ),
     "dimfree.dataset.features": (
         "Covariates",
+        "Outliers",
         "RandomFeatures",
         "Table",
     ),

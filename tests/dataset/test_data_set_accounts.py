@@ -115,7 +115,7 @@ def test_replicas_are_addressed_by_their_number():
     [
         (
             {"data": {"kind": "linear-teacher"}, "training": {"loss": "logistic"}},
-            "for which the logistic loss has no meaning; set training.loss = 'square'.",
+            "for which the logistic loss has no meaning; set training.loss = 'square', 'huber' or 'absolute'.",
         ),
         (
             {"training": {"kind": "multi-pass", "batch_fraction": 0.1, "persistence": 1 / 0.6}},

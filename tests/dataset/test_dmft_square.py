@@ -9,10 +9,13 @@ from dimfree.dataset.dmft.kernels import kernels
 from dimfree.dataset.dmft.square import solve
 from dimfree.dataset.ends.static import static_limit
 from dimfree.dataset.multi_pass_model import multi_pass_model
+from dimfree.dataset.outliers import OutlierLaw
 from dimfree.errors import RefusalError
 from dimfree.functions.loss import loss
 
 STEPS = 80
+OUTLIERS = (0.3, -0.5, 4.0)  # fraction, slope, variance
+SPOILED = OutlierLaw(*(jnp.asarray(number) for number in OUTLIERS))
 
 
 def make(task="two-clusters", **numbers):
@@ -31,6 +34,10 @@ def simulate(model, steps, N, rng):
     z = rng.standard_normal((M, N))
     if model.has_teacher:
         X, y = z, z @ v / np.sqrt(N) + np.sqrt(float(model.label_noise)) * rng.standard_normal(M)
+        if model.outliers is not None:
+            fraction, slope, variance = OUTLIERS
+            other = slope * z @ v / np.sqrt(N) + np.sqrt(variance) * rng.standard_normal(M)
+            y = np.where(rng.random(M) < fraction, other, y)
     else:
         X, y = v / np.sqrt(N) + np.sqrt(n["Delta"]) * z, np.ones(M)
     w = rng.standard_normal(N)
@@ -56,10 +63,19 @@ def simulate(model, steps, N, rng):
         make(b=0.5, rescaled=True, temperature=0.2, alpha=0.7),
         make("linear-teacher", b=0.5, tau=0.5, label_noise=0.3, m0=-0.2),
         make("linear-teacher", b=0.4, spherical=True, m0=0.6, c0=0.64, temperature=0.1),
+        make("linear-teacher", b=0.5, tau=0.5, label_noise=0.3, m0=0.2, outliers=SPOILED),
         make(b=0.3, tau=2.0, spherical=True),
         make(b=0.3, tau=2.0, spherical=True, c0=2.0, m0=0.5, temperature=0.1),
     ],
-    ids=["persistent", "rescaled-hot", "noisy-labels", "sphere-teacher", "sphere-clusters", "sphere-of-the-start"],
+    ids=[
+        "persistent",
+        "rescaled-hot",
+        "noisy-labels",
+        "sphere-teacher",
+        "outliers",
+        "sphere-clusters",
+        "sphere-of-the-start",
+    ],
 )
 def test_direct_simulation(model):
     """Largest z-score over times and observables; the sizes keep the 1/N bias below the standard error."""

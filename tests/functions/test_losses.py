@@ -19,6 +19,9 @@ def test_values():
     np.testing.assert_allclose(loss("square")(jnp.asarray(u)), (1 - u) ** 2 / 2, rtol=1e-14)
     np.testing.assert_allclose(loss("hinge")(jnp.asarray(u)), [3.0, 0.75, 0.0])
     np.testing.assert_allclose(loss("smooth-hinge")(jnp.asarray(u)), [2.5, 0.75**2 / 2, 0.0])
+    np.testing.assert_allclose(loss("huber", 1.5)(jnp.asarray(u)), [1.5 * 2.25, 0.75**2 / 2, 1.5 * 1.25])
+    np.testing.assert_allclose(loss("absolute")(jnp.asarray(u)), [3.0, 0.75, 2.0])
+    np.testing.assert_allclose(loss("insensitive", 0.8)(jnp.asarray(u)), [2.2, 0.0, 1.2])
 
 
 def test_logistic_far_away():
@@ -48,12 +51,14 @@ def test_prox_minimises(name, V):
         return float(one(jnp.asarray(h))) + (h - omega) ** 2 / (2 * V)
 
     for found, at in zip(h, omega, strict=True):
-        best = minimize_scalar(cost, args=(at,), bounds=(at - 1e-9, at + V * (1 + max(-at, 0))), method="bounded")
+        best = minimize_scalar(
+            cost, args=(at,), bounds=(at - V * (1 + abs(at)), at + V * (1 + abs(at))), method="bounded"
+        )
         assert cost(found, at) <= best.fun * (1 + 1e-9) + 1e-12
 
 
 @pytest.mark.parametrize("V", PROX)
-@pytest.mark.parametrize("name", ["logistic", "square", "smooth-hinge"])
+@pytest.mark.parametrize("name", ["logistic", "square", "smooth-hinge", "huber"])
 def test_prox_solves_its_equation(name, V):
     """h + V ell'(h) = omega, and dh/domega = 1/(1 + V ell''(h))."""
     one, omega, V = loss(name, width=0.37), jnp.linspace(-11.03, 11.03, 41), jnp.asarray(V)
@@ -82,18 +87,42 @@ def test_smooth_hinge_tends_to_the_hinge():
         assert float(gap.max()) == pytest.approx(width / 2, rel=1e-12)
 
 
-def test_hinge_has_no_curvature():
-    with pytest.raises(RefusalError, match=r"hinge loss has no second derivative.*use 'smooth-hinge'"):
-        loss("hinge").second_derivative(jnp.ones(2))
+@pytest.mark.parametrize(
+    ("name", "instead"), [("hinge", "smooth-hinge"), ("absolute", "huber"), ("insensitive", "huber")]
+)
+def test_kinks_have_no_curvature(name, instead):
+    with pytest.raises(RefusalError, match=rf"{name} loss has no second derivative.*use '{instead}'"):
+        loss(name).second_derivative(jnp.ones(2))
+
+
+def test_huber_lies_between_the_square_and_the_absolute_loss():
+    """Exactly the square loss up to its threshold; divided by a small threshold, the absolute loss up to half of it."""
+    u, small = jnp.asarray(np.linspace(-2, 4, 121)), 1e-3
+    np.testing.assert_array_equal(loss("huber", 3.0)(u), loss("square")(u))
+    np.testing.assert_allclose(loss("huber", small)(u) / small, loss("absolute")(u), atol=small / 2 * (1 + 1e-12))
+
+
+def test_losses_of_residuals_do_not_care_which_class_is_which():
+    """|y - h| = |1 - y h| for labels of -1 and 1: one function of u serves classes and real labels."""
+    r = jnp.asarray(np.linspace(-5, 5, 101))
+    for name in LOSSES:
+        one = loss(name, 0.7)
+        assert one.of_residual == np.allclose(one(1 - r), one(1 + r), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("name", "width", "message"),
     [
         ("logistc", 1.0, r"there is no loss 'logistc'; did you mean 'logistic'\?"),
-        ("abc", 1.0, r"there is no loss 'abc'; choose from: logistic, square, smooth-hinge, hinge\."),
+        (
+            "abc",
+            1.0,
+            r"there is no loss 'abc'; choose from: logistic, square, smooth-hinge, hinge, huber, absolute, insens",
+        ),
         ("smooth-hinge", 0.0, "width of the smooth hinge is 0, it must be positive; width zero is 'hinge'"),
         ("smooth-hinge", float("nan"), "width of the smooth hinge is nan"),
+        ("huber", 0.0, "threshold of the Huber loss is 0, it must be positive"),
+        ("insensitive", -1.0, "tube of the insensitive loss is -1, it must be positive; tube zero is 'absolute'"),
     ],
 )
 def test_bad_names(name, width, message):

@@ -9,8 +9,9 @@ from dimfree.gallery import shelf
 from dimfree.gallery.covariate_digits import CovariateLogistic, CovariateRidge
 from dimfree.gallery.double_descent import DoubleDescent
 from dimfree.gallery.perceptron import Perceptron
+from dimfree.gallery.robust import Robust
 
-ENTRIES = {one.name: one for one in (Perceptron, DoubleDescent, CovariateRidge, CovariateLogistic)}
+ENTRIES = {one.name: one for one in (Perceptron, DoubleDescent, Robust, CovariateRidge, CovariateLogistic)}
 
 
 def silent(text, fraction):
@@ -79,6 +80,32 @@ def test_a_second_descent_is_judged():
     drawn(entry, descent())
 
 
+def robust(shift=0.0, bayes=1.0, huber=1.1, square=4.0, absolute=1.4, price=1.5, clean=1.0):
+    x = np.array([1.0, 4.0, 16.0])
+    risks = {"bayes": bayes, "huber": huber, "square": square, "absolute": absolute}
+    data = {name: ("samples", 0.1 * factor / x) for name, factor in risks.items()}
+    data |= {
+        f"{name}_clean": ("samples", 0.1 * factor / x)
+        for name, factor in (("square", 1.0), ("huber", clean), ("absolute", price))
+    }
+    fitted = [scattered(data[name][1], shift) for name in ("square", "huber", "absolute")]
+    coordinates = {"samples": x, "fits": x, "loss": ["square", "huber", "absolute"]}
+    return xr.Dataset(data | {"fitted": (("loss", "fits", "seed"), np.array(fitted))}, coordinates)
+
+
+def test_robust_losses_are_judged():
+    entry = Robust()
+    assert failing(entry, robust()) == set()
+    assert failing(entry, robust(shift=0.05)) == {0, 1, 2}
+    assert failing(entry, robust(bayes=1.15)) == {3, 4}
+    assert failing(entry, robust(bayes=0.9)) == {4}
+    assert failing(entry, robust(absolute=1.05)) == {5}
+    assert failing(entry, robust(square=2.0)) == {6, 7}
+    assert failing(entry, robust(price=1.3)) == {8}
+    assert failing(entry, robust(clean=1.01)) == {9}
+    drawn(entry, robust())
+
+
 def digits(shift=0.0, power=-0.3, images=-0.3, strength=1.3):
     x = np.array([1.0, 2.0, 4.0])
     theory = 0.3 * x**power
@@ -121,8 +148,9 @@ def test_the_shelf_knows_them_and_what_they_take():
         (CovariateLogistic(moment=np.sqrt(2 / np.pi)), {0}),  # E[y v] of classes in the place of E[z v]
         (CovariateLogistic(seed=2), set()),
         (DoubleDescent(fitted_ridge=0.1), {4}),
+        (Robust(fitted_fraction=0.25, samples=(1.0, 16.0)), {0, 1, 2}),  # more outliers in the data than in theory
     ],
-    ids=["perceptron", "noise", "ridge", "classes", "another-seed", "descent"],
+    ids=["perceptron", "noise", "ridge", "classes", "another-seed", "descent", "outliers"],
 )
 def test_a_wrong_ingredient_fails(wrong, expected):
     assert failing(wrong, wrong.measure(False, silent)) == expected

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.svm import LinearSVC
+from sklearn.svm import LinearSVC, LinearSVR
 
 import dimfree as df
 from dimfree.dataset.ends.diagnosis import misfits
@@ -66,6 +66,7 @@ def test_the_learner_on_columns_of_the_table_is_the_one_of_the_curve(loss):
         "square": lambda ridge: Ridge(alpha=ridge, fit_intercept=False),
         "logistic": lambda ridge: LogisticRegression(C=1 / ridge, fit_intercept=False, tol=1e-10, max_iter=5000),
         "hinge": lambda ridge: LinearSVC(loss="hinge", C=1 / ridge, fit_intercept=False, tol=1e-9, max_iter=1_000_000),
+        "absolute": lambda ridge: LinearSVR(C=1 / ridge, fit_intercept=False, tol=1e-9, max_iter=1_000_000),
     }[loss]
     number = learner.number(SQUARE.replace(dimension=d), ridge)
     own = make(1 / number if learner.inverse else number).fit(v, y)

@@ -10,7 +10,8 @@ from scipy.stats import norm
 import dimfree as df
 
 TASKS = ("two-clusters", "three-clusters", "linear-teacher", "sign-teacher", "phase-retrieval")
-LOSSES = ("logistic", "square", "smooth-hinge", "hinge")
+ROBUST = ("huber", "absolute", "insensitive")
+LOSSES = ("logistic", "square", "smooth-hinge", "hinge", *ROBUST)
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Descent:
     middle: float = 0.0
     noise: float = 0.0
     scale: float = 0.25
-    smoothing: float = 1.0
+    smoothing: float = 1.0  # also the threshold of Huber's loss, and half the width of the tube
+    outliers: tuple[float, float, float] | None = None  # fraction, slope, variance
     fraction: float = 1.0
     persistence: float | None = None
     mean_gradient: bool = False
@@ -44,6 +46,8 @@ class Descent:
             data["variance"] = self.variance
         else:
             data["noise"] = self.noise
+        if self.outliers is not None:
+            data["outliers"] = dict(zip(("fraction", "slope", "variance"), self.outliers, strict=True))
         if self.task == "three-clusters":
             data |= {"threshold": self.threshold, "middle_fraction": self.middle}
         if self.task == "phase-retrieval":
@@ -53,6 +57,8 @@ class Descent:
             "learning_rate": self.rate,
             "loss": self.loss,
             "smoothing": self.smoothing,
+            "threshold": self.smoothing,
+            "tube": self.smoothing,
             "batch_fraction": self.fraction,
             "persistence": self.persistence,
             "gradient": "mean" if self.mean_gradient else "sum",
@@ -75,6 +81,15 @@ def of_margin(one: Descent, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return (1 - u) ** 2 / 2, u - 1
         case "hinge":
             return np.maximum(1 - u, 0), -1.0 * (u < 1)
+        case "huber":
+            s, r = one.smoothing, 1 - u
+            far = np.abs(r) > s
+            return np.where(far, s * np.abs(r) - s**2 / 2, r**2 / 2), np.where(far, -s * np.sign(r), -r)
+        case "absolute":
+            return np.abs(1 - u), np.sign(u - 1)
+        case "insensitive":
+            r, s = 1 - u, one.smoothing
+            return np.where(np.abs(r) > s, np.abs(r) - s, 0.0), np.where(r > s, -1.0, np.where(r < -s, 1.0, 0.0))
         case _:
             s = one.smoothing
             below, inside = u < 1 - s, (u >= 1 - s) & (u < 1)
@@ -88,7 +103,7 @@ def loss_and_force(one: Descent, y: np.ndarray, h: np.ndarray) -> tuple[np.ndarr
         case "phase-retrieval":
             return one.scale * (y**2 - h**2) ** 2, -4 * one.scale * h * (y**2 - h**2)
         case "linear-teacher":
-            return (y - h) ** 2 / 2, h - y
+            return of_margin(one, 1 - (y - h))
         case "three-clusters":
             value, slope = of_margin(one, y * (h**2 - one.threshold**2))
             return value, slope * 2 * y * h
@@ -112,6 +127,10 @@ def data(one: Descent, replicas: int, v: np.ndarray, rng: np.random.Generator) -
             return c[..., None] * v / np.sqrt(N) + np.sqrt(one.variance) * z, np.where(c == 0, -1.0, 1.0)
         case "sign-teacher":
             return z, np.where(zeta + noise < 0, -1.0, 1.0)
+        case _ if one.outliers is not None:
+            fraction, slope, variance = one.outliers
+            other = slope * zeta + np.sqrt(variance) * rng.standard_normal((replicas, M))
+            return z, np.where(rng.random((replicas, M)) < fraction, other, zeta + noise)
         case _:
             return z, zeta + noise
 
@@ -183,9 +202,9 @@ def error(one: Descent, m: np.ndarray, C: np.ndarray) -> np.ndarray:
 
 def drawn(task: str, dimension: int, rng: np.random.Generator, **fixed: Any) -> Descent:
     """Random numbers for a task, inside what is stable and admissible."""
-    loss = (
-        "square" if task == "linear-teacher" else str(rng.choice(LOSSES if task != "phase-retrieval" else ["logistic"]))
-    )
+    known = {"linear-teacher": ("square", *ROBUST), "phase-retrieval": ("logistic",)}
+    loss = str(rng.choice(known.get(task, LOSSES)))
+    spoiled = (float(rng.uniform(0.05, 0.6)), float(rng.uniform(-1, 1)), float(rng.uniform(0.0, 6.0)))
     choices: dict[str, Any] = {
         "loss": loss,
         "samples": float(rng.uniform(0.7, 3.0)),
@@ -195,6 +214,7 @@ def drawn(task: str, dimension: int, rng: np.random.Generator, **fixed: Any) -> 
         "noise": float(rng.choice([0.0, rng.uniform(0, 0.5)])) if "clusters" not in task else 0.0,
         "scale": float(rng.uniform(0.1, 0.3)),
         "smoothing": float(rng.uniform(0.3, 1.5)),
+        "outliers": spoiled if task == "linear-teacher" and rng.random() < 0.5 else None,
         "fraction": float(rng.choice([1.0, rng.uniform(0.2, 0.9)])),
         "mean_gradient": bool(rng.random() < 0.3),
         "decay": float(rng.choice([0.0, rng.uniform(0, 0.5)])),

@@ -50,7 +50,7 @@ def compare(checks: Checks, one: Descent, told: Descent, seed: int, rng: np.rand
 def test_multi_pass_has_the_law_of_plain_sgd(task, rng, checks, cases):
     first = plain_descent.drawn(task, int(rng.integers(10, 30)), rng)
     shared = {
-        name: getattr(first, name) for name in ("loss", "spherical", "mean_gradient", "samples")
+        name: getattr(first, name) for name in ("loss", "spherical", "mean_gradient", "samples", "outliers")
     }  # one compilation
     for _ in range(max(1, cases // 3)):
         one = plain_descent.drawn(task, first.dimension, rng, **shared)
@@ -69,8 +69,10 @@ def test_another_law_would_be_noticed(wrong, rng):
 
 THEORIES = {
     "two clusters": ("two-clusters", {"loss": "square", "spherical": False}),
-    "linear teacher": ("linear-teacher", {"spherical": False}),
-    "linear teacher on the sphere": ("linear-teacher", {"spherical": True}),
+    "linear teacher": ("linear-teacher", {"loss": "square", "spherical": False}),
+    "linear teacher on the sphere": ("linear-teacher", {"loss": "square", "spherical": True}),
+    "outliers, huber": ("linear-teacher", {"loss": "huber", "spherical": False, "outliers": (0.3, 0.0, 5.0)}),
+    "outliers, absolute": ("linear-teacher", {"loss": "absolute", "outliers": (0.2, 0.5, 3.0)}),
     "sign teacher": ("sign-teacher", {"loss": "logistic", "temperature": 0.0}),
     "phase retrieval": ("phase-retrieval", {"overlap": 0.5, "start_variance": 0.75}),
 }

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from dimfree.dataset.ends.covariates import isotropic
-from dimfree.dataset.ends.end_model import EndModel, covariates_model, descends
+from dimfree.dataset.ends.end_model import EndModel, covariates_model, descends, outlier_law
 from dimfree.dataset.ends.source import GaussianSource
 from dimfree.dataset.ends.task import Labels, Task
 from dimfree.dataset.features import Covariates, RandomFeatures, Table
@@ -63,8 +63,9 @@ def descent_model(problem: DataSetProblem) -> DataSetModel:
     with in_words():
         limit = multi_pass_model(
             problem.data.kind,
-            loss(training.loss, training.smoothing),
+            loss(training.loss, training.width),
             rescaled=training.gradient == "mean",
+            outliers=outlier_law(getattr(problem.data, "outliers", None)),
             **_numbers(problem),
         )
     one = jnp.ones(1)
@@ -77,7 +78,8 @@ def _task(limit: MultiPassModel) -> Task | None:
     labels: dict[str, Labels] = {"sign-teacher": "sign", "linear-teacher": "linear"}
     if limit.task not in labels or limit.spherical:
         return None
-    return Task(labels[limit.task], limit.loss, isotropic(), limit.alpha, limit.lambda_, limit.label_noise)
+    numbers = (limit.alpha, limit.lambda_, limit.label_noise)
+    return Task(labels[limit.task], limit.loss, isotropic(), *numbers, limit.outliers)
 
 
 def _numbers(problem: DataSetProblem) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 """
 
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
@@ -12,9 +12,33 @@ from dimfree.problem.activation import FeatureActivation
 from dimfree.problem.section import Section
 
 
+class Outliers(Section):
+    """A `fraction` of real labels is slope * z plus noise of variance `variance`, z being what the teacher says."""
+
+    title: ClassVar[str] = "[data.outliers]"
+    fraction: float = Field(default=0.1, ge=0, lt=1)
+    slope: float = 0.0
+    variance: NonNegativeFloat = 5.0
+
+
+def _is_none(outliers: object) -> bool:
+    return outliers is None
+
+
+# Of problems without outliers nothing is said: they keep the text and the digest that they had before there were others.
+GivenOutliers = Annotated[Outliers | None, Field(exclude_if=_is_none)]
+
+
 class _Featured(Section):
     title: ClassVar[str] = "[data]"
     samples: PositiveFloat = 2.0
+
+
+def _check_outliers(outliers: Outliers | None, labels: str) -> None:
+    if outliers is not None and labels == "sign":
+        raise ValueError(
+            "outliers are among real labels, and these are signs; set labels = 'linear', or leave outliers out."
+        )
 
 
 class Covariates(_Featured):
@@ -31,9 +55,11 @@ class Covariates(_Featured):
     teacher: tuple[float, ...] = Field(default=(1.0,), min_length=1)
     unexplained: NonNegativeFloat = 0.0
     file: Path | None = None
+    outliers: GivenOutliers = None
 
     @model_validator(mode="after")
     def _one_source(self) -> "Covariates":
+        _check_outliers(self.outliers, self.labels)
         if self.file is not None and {"spectrum", "teacher", "unexplained"} & self.model_fields_set:
             raise ValueError("covariances come either from a file or from spectrum and teacher; leave one out.")
         if len(self.spectrum) != len(self.teacher):
@@ -53,6 +79,12 @@ class RandomFeatures(_Featured):
     noise: NonNegativeFloat = 0.0
     per_input: PositiveFloat = 2.0
     activation: FeatureActivation = "erf"
+    outliers: GivenOutliers = None
+
+    @model_validator(mode="after")
+    def _real_labels(self) -> "RandomFeatures":
+        _check_outliers(self.outliers, self.labels)
+        return self
 
 
 class Table(_Featured):

@@ -4,6 +4,7 @@
     w(t+1) = w(t) - eta [lambda w(t) + a sum_mu s_mu(t) Lambda'(y_mu, h_mu(t)) x_mu/sqrt(N)] + sqrt(2 temperature eta) noise
 
 The loss is summed over the samples, not averaged. Teachers have c = 0, Delta = 1 and zeta = z.v/sqrt(N).
+Losses of real labels know the residual y - h alone.
 """
 
 from math import isfinite
@@ -13,8 +14,9 @@ import jax.numpy as jnp
 from jax.scipy.special import erf, erfc
 from jaxtyping import Array, Float, Int
 
+from dimfree.dataset.outliers import OutlierLaw, drawn, mixture
 from dimfree.errors import ProblemError, suggest
-from dimfree.functions.loss import Loss, Square
+from dimfree.functions.convex import Loss
 
 MIXTURES = ("two-clusters", "three-clusters")
 TEACHERS = ("linear-teacher", "sign-teacher", "phase-retrieval")
@@ -28,6 +30,7 @@ class MultiPassModel(eqx.Module):
     spherical: bool = eqx.field(static=True)  # |w|² as at the start after every step
     rescaled: bool = eqx.field(static=True)  # the gradient of a batch is divided by b
     loss: Loss
+    outliers: OutlierLaw | None  # among the labels of a linear teacher
     alpha: Float[Array, ""]
     Delta: Float[Array, ""]
     lambda_: Float[Array, ""]
@@ -51,6 +54,19 @@ class MultiPassModel(eqx.Module):
     def has_classes(self) -> bool:
         """Whether labels are classes, so that samples are classified rightly or wrongly."""
         return self.task not in ("linear-teacher", "phase-retrieval")
+
+    @property
+    def seen_slope(self) -> Float[Array, ""]:
+        """E[y zeta] of a linear teacher: the slope of labels that the square loss sees."""
+        return mixture(self.label_noise, self.outliers).moments(jnp.ones_like(self.label_noise))[0]
+
+    @property
+    def seen_noise(self) -> Float[Array, ""]:
+        """What the square loss sees as noise: the variance of y around that slope."""
+        if self.outliers is None:
+            return self.label_noise
+        slope, power = mixture(self.label_noise, self.outliers).moments(jnp.ones_like(self.label_noise))
+        return power - slope**2
 
     @property
     def start_norm(self) -> Float[Array, ""]:
@@ -85,7 +101,7 @@ class MultiPassModel(eqx.Module):
         self, c: Float[Array, "..."], zeta: Float[Array, "..."], noise: Float[Array, "..."]
     ) -> Float[Array, "..."]:
         """What the loss is told of a sample: y, or y up to its sign for phase retrieval; noise is standard normal."""
-        seen = zeta + jnp.sqrt(self.label_noise) * noise
+        seen = drawn(zeta, noise, self.label_noise, self.outliers)
         match self.task:
             case "two-clusters":
                 return c
@@ -124,7 +140,7 @@ class MultiPassModel(eqx.Module):
         return self.loss.second_derivative(u)
 
     def _margin(self, y: Float[Array, "..."], h: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The u of ell(u); for the linear teacher (1 - u)²/2 = (y - h)²/2."""
+        """The u of ell(u); for the linear teacher 1 - u is the residual y - h."""
         match self.task:
             case "three-clusters":
                 return y * (h**2 - self.L**2)
@@ -178,13 +194,15 @@ def multi_pass_model(
     rho0: float = 0.5,
     kappa_L: float = 0.25,
     label_noise: float = 0.0,
+    outliers: OutlierLaw | None = None,
 ) -> MultiPassModel:
     """A model whose numbers make sense; b = 1 is full batch, no tau (or 0) is vanilla SGD."""
     if task not in TASKS:
         raise ProblemError(f"there is no task {task!r}; {suggest(task, TASKS)}")
-    if task == "linear-teacher" and not isinstance(loss, Square):
+    if task == "linear-teacher" and not loss.of_residual:
         raise ProblemError(
-            f"a linear teacher gives real labels, for which the {loss.name} loss has no meaning; set loss = 'square'."
+            f"a linear teacher gives real labels, for which the {loss.name} loss has no meaning; "
+            "set loss = 'square', 'huber' or 'absolute'."
         )
     if task in TEACHERS and Delta != 1.0:
         raise ProblemError(f"Delta is {Delta:g}, but inputs of a teacher are standard normal; leave Delta at 1.")
@@ -202,7 +220,8 @@ def multi_pass_model(
         raise ProblemError("c0 and m0 are 0, but weights of norm zero have no sphere to stay on; raise c0 or m0.")
     check_batches(eta, b, tau)
     numbers = (alpha, Delta, lambda_, eta, b, tau or 0.0, temperature, c0, m0, L, rho0, kappa_L, label_noise)
-    return MultiPassModel(task, spherical, rescaled, loss, *(jnp.asarray(number, dtype=float) for number in numbers))
+    arrays = (jnp.asarray(number, dtype=float) for number in numbers)
+    return MultiPassModel(task, spherical, rescaled, loss, outliers, *arrays)
 
 
 def check_batches(eta: float, b: float, tau: float | None) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
-from dimfree.dataset.features import Covariates, RandomFeatures, Table
+from dimfree.dataset.features import Covariates, GivenOutliers, RandomFeatures, Table
 from dimfree.problem.problem import Problem
 from dimfree.problem.run import Run
 from dimfree.problem.section import Section
@@ -43,10 +43,11 @@ class ThreeClusters(_DataSet):
 
 
 class LinearTeacher(_DataSet):
-    """Gaussian inputs and the label w*.x/sqrt(d) plus label noise of variance `noise`."""
+    """Gaussian inputs and the label w*.x/sqrt(d) plus label noise of variance `noise`; `outliers` are other labels."""
 
     kind: Literal["linear-teacher"] = "linear-teacher"
     noise: NonNegativeFloat = 0.0
+    outliers: GivenOutliers = None
 
 
 class SignTeacher(_DataSet):
@@ -65,6 +66,11 @@ class PhaseRetrieval(_DataSet):
     scale: PositiveFloat = 0.25
 
 
+def _is_one(width: object) -> bool:
+    """Nothing is said of widths as they are by default: problems keep the digest that they had before there were these losses."""
+    return width == 1.0
+
+
 class MultiPass(Section):
     """SGD that revisits a data set: each step takes learning_rate times the gradient summed over the batch.
 
@@ -76,14 +82,32 @@ class MultiPass(Section):
     title: ClassVar[str] = "[training]"
     kind: Literal["multi-pass"] = "multi-pass"
     learning_rate: PositiveFloat = 0.2
-    loss: Literal["logistic", "square", "smooth-hinge", "hinge"] = "logistic"
+    loss: Literal["logistic", "square", "smooth-hinge", "hinge", "huber", "absolute", "insensitive"] = "logistic"
     smoothing: PositiveFloat = 1.0  # the width over which loss = "smooth-hinge" is rounded
+    threshold: Annotated[PositiveFloat, Field(exclude_if=_is_one)] = (
+        1.0  # residual from which on loss = "huber" is linear
+    )
+    tube: Annotated[PositiveFloat, Field(exclude_if=_is_one)] = 1.0  # residual up to which loss = "insensitive" is 0
     batch_fraction: float = Field(default=1.0, gt=0, le=1)
     persistence: PositiveFloat | None = None
     gradient: Literal["sum", "mean"] = "sum"
     weight_decay: NonNegativeFloat = 0.0
     temperature: NonNegativeFloat = 0.0
     spherical: bool = False
+
+    @classmethod
+    def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """A loss may be a table of its kind and its width, as in one-pass training."""
+        loss = values.get("loss")
+        if not isinstance(loss, dict):
+            return values
+        table = {("loss" if key == "kind" else key): value for key, value in loss.items()}
+        return {key: value for key, value in values.items() if key != "loss"} | table
+
+    @property
+    def width(self) -> float:
+        """The number that the loss reads."""
+        return {"smooth-hinge": self.smoothing, "huber": self.threshold, "insensitive": self.tube}.get(self.loss, 1.0)
 
 
 class AlignedStart(Section):
@@ -113,7 +137,7 @@ class DataSetProblem(Problem):
 
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Labels of a linear teacher are real numbers, for which the square loss alone has a meaning."""
+        """Labels of a linear teacher are real numbers, for which the square loss is the usual one."""
         data = values.get("data")
         linear = (LinearTeacher.model_fields["kind"].default, "linear")
         real = isinstance(data, dict) and (data.get("kind") in linear or data.get("labels") in linear)

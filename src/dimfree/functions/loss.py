@@ -1,61 +1,21 @@
-"""Losses ell(u) of a margin u, with what dynamics, static limits and learning curves need.
+"""Losses ell(u) of a margin u, and all losses by name, with what dynamics, static limits and learning curves need.
 
 docs/theory/dmft.md, sections 1 and 6, and docs/theory/static.md, section a.
 """
 
-from abc import abstractmethod
 from typing import ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.errors import ProblemError, RefusalError, suggest
+from dimfree.functions.convex import Loss
+from dimfree.functions.residual_loss import Absolute, Huber, Insensitive
 
 _NEWTON_STEPS = 40
 _LOGISTIC_KNOTS = np.arange(-36.0, 37.0, 3.0)  # beyond, the curvature is below the rounding error
-
-
-class Loss(eqx.Module):
-    """A convex function of the margin, applied elementwise."""
-
-    name: eqx.AbstractClassVar[str]
-    smooth: ClassVar[bool] = True
-
-    @abstractmethod
-    def __call__(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
-
-    @abstractmethod
-    def derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The first derivative."""
-
-    @abstractmethod
-    def second_derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The second derivative."""
-
-    @abstractmethod
-    def prox(self, omega: Float[Array, "..."], V: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The proximal map argmin_h ell(h) + (h - omega)²/(2V) of equation (E1)."""
-
-    def prox_kinks(self, V: Float[Array, ""]) -> tuple[Float[Array, ""], ...]:
-        """The omega at which the proximal map bends, in increasing order; a smooth one has none."""
-        return ()
-
-    def traced(self, t: Float[Array, "..."], V: Float[Array, ""]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-        """omega and its proximal point along a coordinate t in which both are explicit and grow; here t is omega."""
-        return t, self.prox(t, V)
-
-    def coordinate(self, omega: Float[Array, "..."], V: Float[Array, ""]) -> Float[Array, "..."]:
-        """The t at which `traced` passes this omega."""
-        return omega
-
-    def knots(self, V: Float[Array, ""]) -> Float[Array, " k"]:
-        """Between these t the proximal map is smooth on the scale of their distances, and of one sign."""
-        zero = V * self.derivative(jnp.zeros_like(V))
-        return jnp.stack([*self.prox_kinks(V), zero])
 
 
 class Logistic(Loss):
@@ -105,6 +65,7 @@ class Square(Loss):
     """(1 - u)²/2."""
 
     name: ClassVar[str] = "square"
+    of_residual: ClassVar[bool] = True
 
     def __call__(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
         """The value."""
@@ -212,11 +173,11 @@ class HardMargin(Loss):
         return jnp.ones_like(V)[None]
 
 
-LOSSES = tuple(one.name for one in (Logistic, Square, SmoothHinge, Hinge))
+LOSSES = tuple(one.name for one in (Logistic, Square, SmoothHinge, Hinge, Huber, Absolute, Insensitive))
 
 
 def loss(name: str, width: float = 1.0) -> Loss:
-    """The loss with this name; the width is read by 'smooth-hinge' only."""
+    """The loss with this name; 'smooth-hinge', 'huber' and 'insensitive' alone read the width."""
     match name:
         case "logistic":
             return Logistic()
@@ -224,11 +185,23 @@ def loss(name: str, width: float = 1.0) -> Loss:
             return Square()
         case "hinge":
             return Hinge()
+        case "absolute":
+            return Absolute()
         case "smooth-hinge" if width > 0:
             return SmoothHinge(jnp.asarray(width, dtype=float))
+        case "huber" if width > 0:
+            return Huber(jnp.asarray(width, dtype=float))
+        case "insensitive" if width > 0:
+            return Insensitive(jnp.asarray(width, dtype=float))
         case "smooth-hinge":
             raise ProblemError(
                 f"the width of the smooth hinge is {width:g}, it must be positive; width zero is 'hinge'."
+            )
+        case "huber":
+            raise ProblemError(f"the threshold of the Huber loss is {width:g}, it must be positive.")
+        case "insensitive":
+            raise ProblemError(
+                f"the tube of the insensitive loss is {width:g}, it must be positive; tube zero is 'absolute'."
             )
         case _:
             raise ProblemError(f"there is no loss {name!r}; {suggest(name, LOSSES)}")

@@ -14,7 +14,7 @@ import numpy as np
 from jax.scipy.special import log_ndtr, ndtr
 from jaxtyping import Array, Float
 
-from dimfree.functions.loss import Loss
+from dimfree.functions.convex import Loss
 from dimfree.gaussian.nodes import gauss_legendre
 
 _REACH = 9.0  # standard deviations

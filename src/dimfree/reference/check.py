@@ -93,6 +93,7 @@ ADAPTERS: dict[str, Callable[[Values], Values]] = {
     "linear_estimator_overlap": spectral.linear_filter,
     "bayes_sign": learning_curves.bayes_sign,
     "erm_classification": learning_curves.erm_classification,
+    "robust_regression": learning_curves.robust_regression,
     "max_margin": learning_curves.max_margin,
     "optimal_lambda": learning_curves.optimal_lambda,
     "ridge": learning_curves.ridge,

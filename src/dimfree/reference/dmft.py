@@ -11,7 +11,7 @@ from dimfree.dataset.dmft.paths import fewest_paths, mean_and_error, solve_paths
 from dimfree.dataset.dmft.square import solve
 from dimfree.dataset.ends.static import static_limit
 from dimfree.dataset.multi_pass_model import MultiPassModel, multi_pass_model
-from dimfree.functions.loss import Loss
+from dimfree.functions.convex import Loss
 from dimfree.functions.loss import loss as loss_of
 from dimfree.questions.temperature.formulas import stationary
 

@@ -1,4 +1,4 @@
-"""Adapters for learning curves (docs/theory/static.md, sections a and b); their files list `cases` by `function`."""
+"""Adapters for learning curves (docs/theory/static.md); those of sections a and b list `cases` by `function`."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,8 +15,9 @@ from dimfree.dataset.ends.random_features import Features
 from dimfree.dataset.ends.ridge import ridge as closed_ridge
 from dimfree.dataset.ends.state_evolution import state_evolution
 from dimfree.dataset.ends.task import Task, error
+from dimfree.dataset.outliers import OutlierLaw
 from dimfree.functions import activation
-from dimfree.functions.loss import loss
+from dimfree.functions.loss import Square, loss
 from dimfree.gaussian.linear_part import linear_part
 from dimfree.programs.compiled import quick_program
 
@@ -56,6 +57,17 @@ def erm_classification(inputs: Values) -> Values:
     task = _task(inputs)
     found = _solved(task)
     return found._asdict() | {"eps_gen": error(found.m, found.q, task.label_variance)}
+
+
+def robust_regression(inputs: Values) -> Values:
+    """A loss of residuals with ridge, labels of a linear teacher with outliers; the square loss in closed form."""
+    alpha, ridge, noise, *law = (
+        jnp.asarray(inputs[name], dtype=float) for name in ("alpha", "ridge", "noise", "fraction", "slope", "variance")
+    )
+    ell = loss(inputs["loss"], inputs["threshold"])
+    task = Task("linear", ell, isotropic(), alpha, ridge, noise, OutlierLaw(*law))
+    found = (_closed if isinstance(ell, Square) else _solved)(task)
+    return {"m": found.m, "q": found.q, "V": found.V, "estimation_error": 2 * task.risk(found.m, found.q)}
 
 
 def max_margin(inputs: Values) -> Values:
@@ -108,8 +120,8 @@ def _task(inputs: Values) -> Task:
         "lam": 1.0,
         "Delta": 0.0,
     } | inputs
-    numbers = (jnp.asarray(full[name], dtype=float) for name in ("alpha", "lam", "Delta"))
-    return Task(full["teacher"], loss(full["loss"]), _covariates(full), *numbers)
+    alpha, lambda_, Delta = (jnp.asarray(full[name], dtype=float) for name in ("alpha", "lam", "Delta"))
+    return Task(full["teacher"], loss(full["loss"]), _covariates(full), alpha, lambda_, Delta)
 
 
 def _covariates(inputs: Values) -> Covariates:

@@ -45,9 +45,14 @@ class DMFT(Memory[DataSetModel, None]):
         """The response of a path needs the second derivative of the loss; a rate that diverges is named with its limit."""
         if not self.responses or _is_smooth(model.limit):
             return _unstable(model.limit)
+        smooth = (
+            "'huber' and training.threshold"
+            if model.limit.loss.of_residual
+            else "'smooth-hinge' and training.smoothing"
+        )
         return (
             f"the {model.limit.loss.name} loss has no second derivative, which the response needs; "
-            "set training.loss = 'smooth-hinge' and training.smoothing to a small width."
+            f"set training.loss = {smooth} to a small width."
         )
 
     def cost(self, problem: Problem, model: DataSetModel) -> Cost:

@@ -18,7 +18,8 @@ class Floats(NamedTuple):
     m0: float
     start_norm: float
     rho0: float
-    label_noise: float
+    seen_slope: float
+    seen_noise: float
     gradient_scale: float
     enter: float
     leave: float

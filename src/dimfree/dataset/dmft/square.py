@@ -118,14 +118,14 @@ class _Rows:
         equal_time = b * Q[t] - 2 * kick * (R * stays) @ F[:t] + kick**2 * now.kept @ R  # (S4)
         self.M[t, :t], self.M[t, t] = a * (stays * F[:t] - kick * now.kept), a**2 * equal_time  # (S3)
         self.M12[t, upto] = self.M12[upto, t] = M12
-        self.d[t] = -k.sum() if self.model.has_teacher else k @ (self.m[upto] - 1)
+        self.d[t] = -n.seen_slope * k.sum() if self.model.has_teacher else k @ (self.m[upto] - 1)
         self.train_loss[t] = 0.5 * (Q[t] - 2 * kick * R @ F[:t] + kick**2 * now.forces @ R)
 
     def _errors(self, k: Float64[np.ndarray, " t"], kC: Float64[np.ndarray, " t"]) -> Float64[np.ndarray, " t"]:
         """k Q for weights k of times, given k C_perp; Q is the correlation of residuals that never met their batches."""
-        n, m = self.n, self.m[: k.size]
-        overlap = kC if self.model.has_teacher else kC + (k @ m) * m
-        return (k @ (1 - m)) * (1 - m) + n.Delta * overlap + n.label_noise * k.sum()
+        n, missed = self.n, self.n.seen_slope - self.m[: k.size]
+        overlap = kC if self.model.has_teacher else kC + (k @ self.m[: k.size]) * self.m[: k.size]
+        return (k @ missed) * missed + n.Delta * overlap + n.seen_noise * k.sum()
 
     def solution(self) -> SquareSolution:
         """The averages with the signal."""

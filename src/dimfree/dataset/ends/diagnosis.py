@@ -6,6 +6,7 @@ import numpy as np
 
 from dimfree.dataset.ends.end_model import EndModel
 from dimfree.dataset.ends.source import Pool
+from dimfree.functions.loss import Square
 
 _WELL_KNOWN = (
     10  # samples per feature from which on the pool's covariance is that of fresh samples within a few per cent
@@ -52,8 +53,18 @@ def misfits(model: EndModel) -> tuple[str, ...]:
             "Gaussian has, so that the errors are those of the nearest such teacher, and a rough guide; the square loss needs "
             "no teacher."
         )
-    said += [*_unequal(model), *_dominated(model), *_few_samples(model)]
+    said += [*_not_gaussian(model), *_unequal(model), *_dominated(model), *_few_samples(model)]
     return tuple(said)
+
+
+def _not_gaussian(model: EndModel) -> list[str]:
+    assert model.task is not None
+    if model.task.labels != "linear" or isinstance(model.task.loss, Square):
+        return []
+    return [
+        f"theory takes what features do not explain of the labels for Gaussian noise, which the {model.task.loss.name} loss "
+        "is there to do without: its lines are for such labels; the square loss needs no law of them."
+    ]
 
 
 def _unequal(model: EndModel) -> list[str]:

@@ -13,11 +13,13 @@ from dimfree.dataset.ends.random_features import features
 from dimfree.dataset.ends.source import FeatureSource, GaussianSource, Source
 from dimfree.dataset.ends.table import estimated, pool_of
 from dimfree.dataset.ends.task import Task
-from dimfree.dataset.features import Covariates, RandomFeatures, Table
+from dimfree.dataset.features import Covariates, Outliers, RandomFeatures, Table
+from dimfree.dataset.outliers import OutlierLaw
 from dimfree.description import Model
 from dimfree.errors import ProblemError
+from dimfree.functions.convex import Loss
 from dimfree.functions.features import feature
-from dimfree.functions.loss import Loss, Square, loss
+from dimfree.functions.loss import loss
 from dimfree.gaussian.linear_part import linear_part
 
 if TYPE_CHECKING:
@@ -40,8 +42,8 @@ class EndModel(Model):
 def covariates_model(data: Featured, training: "MultiPass", dimension: int) -> EndModel:
     """Structure and numbers of a problem whose samples have features."""
     source: Source
-    ell = loss(training.loss, training.smoothing)
-    labels = ("linear" if isinstance(ell, Square) else "sign") if isinstance(data, Table) else data.labels
+    ell = loss(training.loss, training.width)
+    labels = ("linear" if ell.of_residual else "sign") if isinstance(data, Table) else data.labels
     _check_loss(labels, ell)
     match data:
         case Covariates():
@@ -54,9 +56,18 @@ def covariates_model(data: Featured, training: "MultiPass", dimension: int) -> E
             pool = pool_of(data, dimension, labels == "linear")
             covariates, source = estimated(pool, labels), pool
     noise = 0.0 if isinstance(data, Table) else data.noise
-    numbers = (jnp.asarray(number, dtype=float) for number in (data.samples, training.weight_decay, noise))
-    task = None if training.spherical else Task(labels, ell, covariates, *numbers)
+    numbers = (data.samples, training.weight_decay, noise)
+    alpha, lambda_, Delta = (jnp.asarray(number, dtype=float) for number in numbers)
+    law = None if isinstance(data, Table) else outlier_law(data.outliers)
+    task = None if training.spherical else Task(labels, ell, covariates, alpha, lambda_, Delta, law)
     return EndModel(dimension, descends(training), task, source)
+
+
+def outlier_law(given: Outliers | None) -> OutlierLaw | None:
+    """In numbers."""
+    if given is None:
+        return None
+    return OutlierLaw(*(jnp.asarray(number, dtype=float) for number in (given.fraction, given.slope, given.variance)))
 
 
 def descends(training: "MultiPass") -> bool:
@@ -65,9 +76,10 @@ def descends(training: "MultiPass") -> bool:
 
 
 def _check_loss(labels: str, ell: Loss) -> None:
-    if labels == "linear" and not isinstance(ell, Square):
+    if labels == "linear" and not ell.of_residual:
         raise ProblemError(
-            f"linear labels are real numbers, for which the {ell.name} loss has no meaning; set training.loss = 'square'."
+            f"linear labels are real numbers, for which the {ell.name} loss has no meaning; "
+            "set training.loss = 'square', 'huber' or 'absolute'."
         )
 
 

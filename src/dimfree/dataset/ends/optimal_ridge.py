@@ -20,10 +20,14 @@ Numbers = Float[np.ndarray, " n"]
 
 
 class Best(NamedTuple):
-    """Ridges and their errors; at an end of the searched range the best lies at that end or beyond."""
+    """Ridges, their errors and, where it was searched for, thresholds of Huber's loss.
+
+    At an end of the searched range the best lies at that end or beyond.
+    """
 
     lambda_: Numbers
     risk: Numbers
+    threshold: Numbers | None = None
 
 
 def optimal_ridge(task: Task, samples: Numbers, search: tuple[float, float] = SEARCHED) -> Best:

@@ -37,7 +37,7 @@ class _Moments(NamedTuple):
 
 def _moments(task: Task) -> _Moments:
     if task.labels == "linear":
-        return _Moments(jnp.ones_like(task.alpha), task.label_variance)
+        return _Moments(*task.law.moments(task.covariates.rho))
     return _Moments(jnp.sqrt(2 / (jnp.pi * task.label_variance)), jnp.ones_like(task.alpha))
 
 

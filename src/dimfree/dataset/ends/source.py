@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.dataset.ends.task import Labels, Task
+from dimfree.dataset.outliers import drawn
 from dimfree.functions.activation import Activation
 
 Matrix = Float[np.ndarray, "n d"]
@@ -143,7 +144,10 @@ class Pool(Source):
 
 def labelled(task: Task, z: Vector, rng: np.random.Generator) -> Vector:
     """Labels from teacher fields."""
-    noisy = z + np.sqrt(float(task.Delta)) * rng.standard_normal(len(z))
+    noise = rng.standard_normal(len(z))
+    if task.outliers is not None:
+        return np.asarray(drawn(jnp.asarray(z), jnp.asarray(noise), task.Delta, task.outliers))
+    noisy = z + np.sqrt(float(task.Delta)) * noise
     return noisy if task.labels == "linear" else np.where(noisy < 0, -1.0, 1.0)
 
 

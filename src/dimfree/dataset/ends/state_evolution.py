@@ -1,7 +1,7 @@
-"""Convex losses on labels of a sign teacher: the fixed point of state evolution (docs/theory/static.md, sections a and b).
+"""Convex losses on labels of a teacher: the fixed point of state evolution (docs/theory/static.md, sections a, b and d).
 
 Damped iteration comes near the fixed point, Newton's method polishes it in (log V, log q, atanh R), R being the overlap with
-what decides the label. Derivatives pass through implicitly; vmap over samples and ridge is one call.
+what decides the label, noise included. Derivatives pass through implicitly; vmap over samples and ridge is one call.
 """
 
 from typing import NamedTuple
@@ -11,11 +11,14 @@ import jax.numpy as jnp
 import optimistix as optx
 from jaxtyping import Array, Float
 
+from dimfree.dataset.ends.ridge import ridge
 from dimfree.dataset.ends.task import Task
+from dimfree.gaussian.residual_channel import Residuals, residuals
 from dimfree.gaussian.sign_channel import Fields, fields
 
 _DAMPING, _NEAR, _ITERATIONS = 0.2, 1e-3, 2000
 _POLISHED, _POLISHING = 1e-12, 30
+_SHORT = 0.01  # of the squared length of the weights that the square loss finds
 
 Unknown = Float[Array, " 3"]  # log V, log q, atanh R
 
@@ -74,13 +77,19 @@ def polished(task: Task, near: Unknown) -> EndPoint:
     return EndPoint(V, q, m, *hats, norm, *on_data(task, seen), jnp.max(jnp.abs(again - x)))
 
 
-def on_data(task: Task, seen: Fields) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Mean loss on the data set, and the part of it that is classified correctly."""
+def on_data(task: Task, seen: Fields | Residuals) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Mean loss on the data set, and the part of it that is classified correctly, which is 1 for real labels."""
+    if isinstance(seen, Residuals):
+        return jnp.sum(task.law.share * seen.loss), jnp.ones_like(task.alpha)
     return jnp.sum(seen.weight * task.loss(seen.h)), jnp.sum(jnp.where(seen.h > 0, seen.weight, 0.0))
 
 
 def _beginning(task: Task) -> Unknown:
-    """Near the largest margin where the ridge is small, and a short vector where it is large."""
+    """For signs near the largest margin where the ridge is small, and a short vector where it is large; else the square loss."""
+    if task.labels == "linear":
+        V, q, m, *_ = ridge(task)
+        q, R = _SHORT * q, m / jnp.sqrt(q * task.label_variance)  # near the labels no force may be left
+        return jnp.stack([jnp.log(V), jnp.log(q), jnp.arctanh(R)])
     V = task.covariates.mean(task.covariates.omega) / (task.lambda_ + task.alpha / 4)
     length = 1 + task.alpha / (1 + task.alpha * task.lambda_)
     return jnp.stack([jnp.log(V), 2 * jnp.log(length), separating(task)])
@@ -96,11 +105,11 @@ def _overlaps(x: Unknown) -> tuple[Float[Array, ""], Float[Array, ""], Float[Arr
     return jnp.exp(x[0]), jnp.exp(x[1]), jnp.tanh(x[2])
 
 
-def _turned(task: Task, x: Unknown) -> tuple[Unknown, _Hats, Fields]:
+def _turned(task: Task, x: Unknown) -> tuple[Unknown, _Hats, Fields | Residuals]:
     """One turn: from V, q and R to the conjugates and back."""
     V, q, R = _overlaps(x)
-    seen = fields(task.loss, V, q, R)
-    hats, cov = _conjugates(task, seen, V, q, R), task.covariates
+    hats, seen = _of_signs(task, V, q, R) if task.labels == "sign" else _of_real_labels(task, V, q, R)
+    cov = task.covariates
     G = 1 / (task.lambda_ + hats.V * cov.omega)
     V = cov.mean(cov.omega * G)
     m = hats.m * cov.along_teacher(G)
@@ -109,9 +118,24 @@ def _turned(task: Task, x: Unknown) -> tuple[Unknown, _Hats, Fields]:
     return jnp.stack([jnp.log(V), jnp.log(q), overlap]), hats, seen
 
 
-def _conjugates(task: Task, seen: Fields, V: Float[Array, ""], q: Float[Array, ""], R: Float[Array, ""]) -> _Hats:
+def _of_signs(
+    task: Task, V: Float[Array, ""], q: Float[Array, ""], R: Float[Array, ""]
+) -> tuple[_Hats, Fields | Residuals]:
     """The hats; that of V by Stein's lemma, which no kink disturbs."""
+    seen = fields(task.loss, V, q, R)
     force = (seen.h - seen.omega) / V
     along = task.alpha * jnp.sum(seen.slope * force)
     stiffness = (R * along - task.alpha * jnp.sum(seen.weight * seen.xi * force)) / jnp.sqrt(q)
-    return _Hats(stiffness, task.alpha * jnp.sum(seen.weight * force**2), along / jnp.sqrt(task.label_variance))
+    hats = _Hats(stiffness, task.alpha * jnp.sum(seen.weight * force**2), along / jnp.sqrt(task.label_variance))
+    return hats, seen
+
+
+def _of_real_labels(
+    task: Task, V: Float[Array, ""], q: Float[Array, ""], R: Float[Array, ""]
+) -> tuple[_Hats, Fields | Residuals]:
+    """The hats of section d: a force that knows the residual alone moves with z as it moves with slope times y."""
+    law, m = task.law, R * jnp.sqrt(q * task.label_variance)
+    seen = residuals(task.loss, V, task.spreads(m, q))
+    stiff = law.share * seen.stiffness
+    averages = (jnp.sum(stiff), jnp.sum(law.share * seen.square), jnp.sum(stiff * law.slope))
+    return _Hats(*(task.alpha * one for one in averages)), seen

@@ -91,14 +91,16 @@ class Static(Stationary[EndModel, None]):
 
 def _learned(task: Task) -> Mapping[str, Float[Array, ""]]:
     """The end of a learning curve."""
-    if isinstance(task.loss, Square) and float(task.lambda_) == 0 and float(task.alpha) <= 1:
+    if task.loss.of_residual and float(task.lambda_) == 0 and float(task.alpha) <= 1:
         raise RefusalError(_NOT_UNIQUE)
     end = solved(task)
     if not float(end.left) <= SETTLED:
-        raise DivergenceError(
-            f"the equations did not settle at lambda = {float(task.lambda_):g}; raise lambda, "
-            "or ask 'max-margin' where there is none: separable data have no minimum then."
+        way_out = (
+            "raise lambda, or ask 'max-margin' where there is none: separable data have no minimum then."
+            if task.labels == "sign"
+            else "raise lambda or label_noise: without them weights may fit most labels exactly."
         )
+        raise DivergenceError(f"the equations did not settle at lambda = {float(task.lambda_):g}; {way_out}")
     found = {"risk": end.risk, "m": end.m, "norm": end.norm, "train_loss": end.train_loss}
     return found | ({"train_accuracy": end.train_accuracy} if task.labels == "sign" else {})
 

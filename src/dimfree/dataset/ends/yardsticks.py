@@ -6,12 +6,13 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.dataset.ends.bayes import bayes_optimal
+from dimfree.dataset.ends.bayes import bayes_optimal, bayes_real_labels
 from dimfree.dataset.ends.end_model import EndModel
 from dimfree.dataset.ends.max_margin import max_margin
 from dimfree.dataset.ends.solve import SETTLED, solved
 from dimfree.dataset.ends.task import Task
 from dimfree.description import Cost, Stationary
+from dimfree.functions.loss import Square
 from dimfree.problem import Problem
 from dimfree.setting import Variable
 
@@ -69,9 +70,9 @@ class BayesOptimal(Stationary[EndModel, None]):
 
     def refuses(self, problem: Problem, model: EndModel) -> str | None:
         """It is about teachers that nothing but their variance is known of."""
-        if model.task is None or model.task.covariates.omega.size > 1:
+        if model.task is None:
             return f"the best learner is known for independent features and a sign or linear teacher; {_TEACHERS}."
-        return None
+        return why_not_best(model.task)
 
     def cost(self, problem: Problem, model: EndModel) -> Cost:
         """A root in one number."""
@@ -83,14 +84,29 @@ class BayesOptimal(Stationary[EndModel, None]):
         return best_learner(model.task)
 
 
+def why_not_best(task: Task) -> str | None:
+    """Why the best learner of a task is not known, if it is not."""
+    if task.covariates.omega.size > 1:
+        return f"the best learner is known for independent features and a sign or linear teacher; {_TEACHERS}."
+    if task.outliers is not None and float(task.outliers.slope) < 0:
+        return (
+            f"with outliers of slope {float(task.outliers.slope):g} the equation of the best learner may have several "
+            "solutions; set data.outliers.slope to 0 or more."
+        )
+    return None
+
+
 def best_learner(task: Task) -> Mapping[str, Float[Array, ""]]:
-    """For linear labels it is ridge regression with the noise as ridge (relative to the teacher's weights)."""
+    """For linear labels without outliers it is ridge regression with the noise as ridge (relative to the teacher's weights)."""
     cov = task.covariates
     hidden = cov.rho - cov.explained + task.Delta
     known = cov.explained
+    if task.outliers is not None:
+        q = bayes_real_labels(task.alpha, known, cov.rho - known, task.law).q
+        return {"risk": task.risk(q, q), "m": q, "norm": q / jnp.sum(cov.omega)}
     if task.labels == "linear":
         ridge = jnp.maximum(hidden / known, _NO_NOISE) * jnp.sum(cov.omega)
-        end = solved(task.at(task.alpha, ridge))
+        end = solved(task.at(task.alpha, ridge).losing(Square()))
         return {"risk": end.risk, "m": end.m, "norm": end.norm}
     q = bayes_optimal(task.alpha, known, hidden).q
     return {"risk": task.risk(q, q), "m": q, "norm": q / jnp.sum(cov.omega)}

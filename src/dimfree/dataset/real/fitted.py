@@ -1,6 +1,7 @@
 """Real learners at the end of training: scikit-learn's ridge, logistic regression and linear support vectors, on drawn data.
 
-docs/theory/static.md, section 0: the loss is summed, rows are v/sqrt(d), there is no intercept.
+docs/theory/static.md, section 0: the loss is summed, rows are v/sqrt(d), there is no intercept. scikit-learn's HuberRegressor
+fits a scale together with the weights, so that its threshold is not given: Huber's loss is minimised by SciPy instead.
 """
 
 import warnings
@@ -11,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
+from threadpoolctl import threadpool_limits
 
 from dimfree.dataset.ends.end_model import EndModel
 from dimfree.dataset.ends.static import NO_DESCENT
@@ -18,13 +20,17 @@ from dimfree.dataset.ends.task import Task
 from dimfree.description import Cost, Memory, Times, Values
 from dimfree.errors import DivergenceError
 from dimfree.functions.loss import Hinge, Logistic, Square
+from dimfree.functions.residual_loss import Absolute, Huber, Insensitive
 from dimfree.machine import refuse_above_memory
 from dimfree.problem import Problem
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-_PASSES = {"square": 30.0, "logistic": 60.0, "hinge": 400.0}  # products with the data matrix that a fit takes
+# products with the data matrix that a fit takes
+_PASSES = {"square": 30.0, "logistic": 60.0, "hinge": 400.0, "huber": 150.0, "absolute": 600.0, "insensitive": 400.0}
+FITTED_BY = {"huber": "SciPy"}  # all others by scikit-learn
+_FLAT = 1e-5  # what may be left of a gradient
 _HARD = 1e5  # C of the hinge loss without ridge: margins are hard then
 
 
@@ -32,7 +38,9 @@ class Fitted(Memory[EndModel, None]):
     """The minimum itself, on finite data sets: every replica has data of its own."""
 
     name: ClassVar[str] = "fitted"
-    summary: ClassVar[str] = "real learners of scikit-learn on drawn data: ridge, logistic regression, linear SVC"
+    summary: ClassVar[str] = (
+        "real learners on drawn data: scikit-learn's ridge, logistic regression, SVC and SVR, and Huber's loss by SciPy"
+    )
     cites: ClassVar[tuple[str, ...]] = ("pedregosa2011",)
     models: ClassVar[type[EndModel]] = EndModel
     real: ClassVar[bool] = True
@@ -40,13 +48,13 @@ class Fitted(Memory[EndModel, None]):
     scatters: ClassVar[bool] = True
 
     def refuses(self, problem: Problem, model: EndModel) -> str | None:
-        """It fits convex losses, and knows three of them."""
+        """It fits convex losses of a teacher's labels, and does not know all of them."""
         if model.task is None:
             return "scikit-learn's learners are fitted to labels of a teacher; set data.kind = 'sign-teacher'."
         if not model.descends:
             return NO_DESCENT
         ell = model.task.loss
-        if not isinstance(ell, Square | Logistic | Hinge):
+        if not isinstance(ell, Square | Logistic | Hinge | Huber | Absolute | Insensitive):
             return f"scikit-learn has no linear learner with the {ell.name} loss; set training.loss = 'hinge'."
         if float(model.task.lambda_) == 0 and not isinstance(ell, Hinge):
             return "it is fitted with weight decay; set training.weight_decay to a positive number."
@@ -87,7 +95,9 @@ def fit_once(model: EndModel, rng: np.random.Generator) -> dict[str, float]:
 
 
 def fitted_weights(task: Task, rows: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " d"]:
-    """The minimum by scikit-learn."""
+    """The minimum, by scikit-learn where it has a learner of that loss."""
+    if isinstance(task.loss, Huber):
+        return _huber(rows, y, float(task.loss.threshold), float(task.lambda_))
     if task.labels == "sign" and len(np.unique(y)) == 1:  # a coin's luck on few samples: scikit-learn wants two classes
         rows, y = np.concatenate([rows, -rows[:1]]), np.append(y, -y[0])
     with warnings.catch_warnings():
@@ -103,16 +113,41 @@ def fitted_weights(task: Task, rows: Float[np.ndarray, "n d"], y: Float[np.ndarr
 
 def _learner(task: Task) -> "BaseEstimator":
     from sklearn.linear_model import LogisticRegression, Ridge
-    from sklearn.svm import LinearSVC
+    from sklearn.svm import LinearSVC, LinearSVR
 
     ridge = float(task.lambda_)
+    dual = {"fit_intercept": False, "dual": True, "tol": 1e-5, "max_iter": 1_000_000, "random_state": 0}
     match task.loss:
         case Square():
             return Ridge(alpha=ridge, fit_intercept=False)
         case Logistic():
             return LogisticRegression(C=1 / ridge, fit_intercept=False, tol=1e-6, max_iter=20_000)
+        case Absolute():
+            return LinearSVR(epsilon=0.0, C=1 / ridge, **dual)
+        case Insensitive():
+            return LinearSVR(epsilon=float(task.loss.tube), C=1 / ridge, **dual)
         case _:
-            C = 1 / ridge if ridge > 0 else _HARD
-            return LinearSVC(
-                loss="hinge", C=C, fit_intercept=False, dual=True, tol=1e-5, max_iter=1_000_000, random_state=0
-            )
+            return LinearSVC(loss="hinge", C=1 / ridge if ridge > 0 else _HARD, **dual)
+
+
+def _huber(
+    rows: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], threshold: float, ridge: float
+) -> Float[np.ndarray, " d"]:
+    from scipy.optimize import minimize
+
+    def cost(w: Float[np.ndarray, " d"]) -> tuple[float, Float[np.ndarray, " d"]]:
+        residual = y - rows @ w
+        force = np.clip(residual, -threshold, threshold)
+        value = force @ (residual - force / 2) + 0.5 * ridge * w @ w
+        return float(value), ridge * w - rows.T @ force
+
+    options = {"maxiter": 20_000, "ftol": 1e-15, "gtol": 1e-8}
+    with threadpool_limits(1):  # threads wait for each other longer than these products take
+        found = minimize(cost, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B", options=options)
+    left = float(np.abs(found.jac).max())
+    if not left < _FLAT * (1 + np.abs(rows.T @ np.clip(y, -threshold, threshold)).max()):
+        raise DivergenceError(
+            f"SciPy's fit of the Huber loss at lambda = {ridge:g} did not converge (a gradient of {left:.2g} is left); "
+            "raise weight decay."
+        )
+    return np.asarray(found.x)

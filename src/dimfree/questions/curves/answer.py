@@ -19,12 +19,15 @@ from rich.table import Table as TextTable
 from dimfree.dataset.ends.diagnosis import misfits, remarks
 from dimfree.dataset.ends.end_model import EndModel
 from dimfree.dataset.ends.optimal_ridge import Best, optimal_ridge
+from dimfree.dataset.ends.optimal_threshold import optimal_threshold
 from dimfree.dataset.ends.source import Pool
 from dimfree.dataset.ends.table import width_of
 from dimfree.dataset.features import Table
 from dimfree.dataset.problem import DataSetProblem
 from dimfree.dataset.real.fitted import Fitted, fit_once
 from dimfree.errors import ProblemError, RefusalError
+from dimfree.functions.loss import loss
+from dimfree.functions.residual_loss import Huber
 from dimfree.machine import duration
 from dimfree.problem import Problem
 from dimfree.progress import PartWatcher, nobody
@@ -80,7 +83,7 @@ class Curve(Answer[DataSetProblem]):
             yield self.advice
         table = TextTable(title=f"Learning curve: {p.data.kind}, {p.training.loss} loss, dimension {p.dimension}")
         learner = LEARNERS.get(p.training.loss) if self.is_real else None
-        best = ("ridge*" if learner is None else f"{learner.argument}*", "error*")
+        best = ("ridge*" if learner is None else f"{learner.argument}*", *self._threshold("thr*"), "error*")
         counted = ("rows", "samples") if self.is_real else ("samples",)
         apart = ("off by",) if self.is_real else ("off by", "z")  # the error of a table's theory is none of chance
         for heading in (*counted, *best, "theory", "fitted", *apart, "train", "fitted"):
@@ -88,11 +91,24 @@ class Curve(Answer[DataSetProblem]):
         for number in range(len(self.samples)):
             table.add_row(*self._row(number, learner))
         yield table
+        meaning = f"{best[0]} is the best ridge in theory, error* what it reaches"
+        if self.best.threshold is not None:
+            meaning = f"{best[0]} and {best[1]} are the best ridge and threshold in theory, error* what they reach"
         yield (
-            f"Samples are per dimension; {best[0]} is the best ridge in theory, error* what it reaches; theory, fitted and train "
-            f"(the loss on the data set) are for ridge {p.training.weight_decay:g}."
+            f"Samples are per dimension; {meaning}; theory, fitted and train "
+            f"(the loss on the data set) are for {self._own}."
         )
         yield from self.remarks
+
+    def _threshold(self, said: str) -> tuple[str, ...]:
+        """Words about the threshold, where the loss has one."""
+        return () if self.best.threshold is None else (said,)
+
+    @property
+    def _own(self) -> str:
+        """The numbers of the problem itself."""
+        training = self.problem.training
+        return " and ".join([f"ridge {training.weight_decay:g}", *self._threshold(f"threshold {training.threshold:g}")])
 
     def _rows(self, number: int) -> int:
         return round(self.samples[number] * self.problem.dimension)
@@ -108,7 +124,8 @@ class Curve(Answer[DataSetProblem]):
             z = () if self.is_real else (f"{(mean - theory) / error:+.1f}",)
             shown[name] = (_with_error(mean, error), f"{100 * (mean / theory - 1):+.1f} %", *z)
         theory = {name: f"{values[number]:.4f}" for name, values in self.theory.items()}
-        errors = (f"{best:.3g}", f"{self.best.risk[number]:.4f}", theory["risk"], *shown["risk"])
+        threshold = () if self.best.threshold is None else (f"{self.best.threshold[number]:.3g}",)
+        errors = (f"{best:.3g}", *threshold, f"{self.best.risk[number]:.4f}", theory["risk"], *shown["risk"])
         return (*counted, *errors, theory["train_loss"], shown["train_loss"][0].split("(")[0])
 
     def values(self) -> dict[str, object]:
@@ -125,6 +142,8 @@ class Curve(Answer[DataSetProblem]):
             "advice": self.advice,
             "remarks": list(self.remarks),
         }
+        if self.best.threshold is not None:
+            found["best_threshold"] = self.best.threshold
         for name in self.measured:
             mean, error = self.error_bars(name)
             found[f"fitted_{name}"] = {"mean": mean, "error": error, "z": self.z_scores(name)}
@@ -134,6 +153,8 @@ class Curve(Answer[DataSetProblem]):
         """The asked numbers of samples, and one dataset per line."""
         at = {name: ("samples", values) for name, values in self.theory.items()}
         at |= {"best_ridge": ("samples", self.best.lambda_), "best_risk": ("samples", self.best.risk)}
+        if self.best.threshold is not None:
+            at["best_threshold"] = ("samples", self.best.threshold)
         fits = {f"fitted_{name}": (("samples", "seed"), values) for name, values in self.measured.items()}
         found = {"curve": xr.Dataset(at | fits, {"samples": self.samples})}
         for name, one in self.lines.items():
@@ -190,8 +211,8 @@ def curve(
     _within(budget, chosen, model, asked, fitted)
     watch("theory", 0.0)
     theory = learned(model.task, asked)
-    best = optimal_ridge(model.task, asked)
-    known = lines(model, asked, best.risk)
+    best = (optimal_threshold if isinstance(model.task.loss, Huber) else optimal_ridge)(model.task, asked)
+    known = lines(model, asked, best)
     measured = {} if why_no_fits or not seeds else fits(model, asked, seeds, chosen.run.seed, watch)
     said = (*remarks(model), *misfits(model), *([f"No fits: {why_no_fits}"] if why_no_fits and seeds else []))
     first = advice(chosen, model, asked[-1], best, float(theory["risk"][-1])) if isinstance(model.source, Pool) else ""
@@ -225,7 +246,7 @@ def _tabled(problem: DataSetProblem, features: str | None, labels: str | None, w
     data = Table(
         features=Path(features), labels=None if labels is None else Path(labels), activation="relu" if width else None
     )
-    dimension = width or width_of(data, problem.training.loss == "square")
+    dimension = width or width_of(data, loss(problem.training.loss, problem.training.width).of_residual)
     return DataSetProblem(dimension=dimension, data=data, training=problem.training, run=problem.run)
 
 

@@ -8,6 +8,8 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from dimfree.dataset.real.fitted import FITTED_BY
+from dimfree.functions.loss import loss
 from dimfree.questions.curves.lines import TRAINING, Line
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def draw_curve(found: "Curve", figure: Figure) -> None:
     right.plot(found.lines[TRAINING].samples, found.lines[TRAINING].values, label="theory", **LOOKS["ridge"])
     for axes, name in ((left, "risk"), (right, "train_loss")):
         if found.measured:
-            draw_fits(axes, found.samples, found.measured[name])
+            draw_fits(axes, found.samples, found.measured[name], FITTED_BY.get(p.training.loss, "scikit-learn"))
         axes.set_xlabel("samples per dimension")
         readable(axes, found.samples)
         axes.legend(frameon=False)
@@ -43,8 +45,11 @@ def draw_curve(found: "Curve", figure: Figure) -> None:
     readable_risk(left)
     right.set_ylabel("loss on the data set")
     noise = f", noise {getattr(p.data, 'noise', 0.0):g}" if not found.is_real else ""
+    spoiled = getattr(p.data, "outliers", None)
+    outliers = "" if spoiled is None else f", {100 * spoiled.fraction:g} % outliers"
     figure.suptitle(
-        f"{p.data.kind}{noise}, {p.training.loss} loss, weight decay {p.training.weight_decay:g}, dimension {p.dimension}",
+        f"{p.data.kind}{noise}{outliers}, {p.training.loss} loss, weight decay {p.training.weight_decay:g}, "
+        f"dimension {p.dimension}",
         fontsize=10,
     )
 
@@ -93,5 +98,6 @@ def readable_risk(axes: Axes) -> None:
 def _real(found: "Curve") -> bool:
     """Whether labels are real numbers to the loss."""
     data = found.problem.data
-    square = found.problem.training.loss == "square"
-    return square and (found.is_real or data.kind == "linear-teacher" or getattr(data, "labels", "") == "linear")
+    training = found.problem.training
+    of_residual = loss(training.loss, training.width).of_residual
+    return of_residual and (found.is_real or data.kind == "linear-teacher" or getattr(data, "labels", "") == "linear")

@@ -12,11 +12,12 @@ from dimfree.dataset.ends import rademacher
 from dimfree.dataset.ends.diagnosis import no_gaussian_teacher
 from dimfree.dataset.ends.end_model import EndModel
 from dimfree.dataset.ends.max_margin import max_margin
+from dimfree.dataset.ends.optimal_ridge import Best
 from dimfree.dataset.ends.solve import SETTLED
 from dimfree.dataset.ends.solve import curve as ends
 from dimfree.dataset.ends.source import Pool
 from dimfree.dataset.ends.task import Task
-from dimfree.dataset.ends.yardsticks import best_learner
+from dimfree.dataset.ends.yardsticks import best_learner, why_not_best
 from dimfree.programs.compiled import quick_program
 
 Numbers = Float[np.ndarray, " n"]
@@ -39,27 +40,28 @@ def learned(task: Task, samples: Numbers) -> dict[str, Numbers]:
     return {name: np.where(found.left <= SETTLED, values, np.nan) for name, values in found._asdict().items()}
 
 
-def lines(model: EndModel, samples: Numbers, best: Numbers) -> dict[str, Line]:
-    """All that is known about a task, by name; `best` are the risks at the best ridge."""
+def lines(model: EndModel, samples: Numbers, best: Best) -> dict[str, Line]:
+    """All that is known about a task, by name; `best` are the risks at the best ridge, and threshold where it has one."""
     task = model.task
     assert task is not None
     fine = np.geomspace(samples.min(), samples.max(), FINE) if len(samples) > 1 else samples
     label, own = f"{task.loss.name}, ridge {float(task.lambda_):g}", learned(task, fine)
     if no_gaussian_teacher(model):
         label += "\n(Gaussian teacher, not valid for these labels)"
+    threshold = "" if best.threshold is None else " and threshold"
     found = {
         "ridge": Line(label, fine, own["risk"]),
-        "optimal-ridge": Line(f"{task.loss.name}, best ridge", samples, best),
+        "optimal-ridge": Line(f"{task.loss.name}, best ridge{threshold}", samples, best.risk),
         TRAINING: Line(label, fine, own["train_loss"]),
     }
     if isinstance(model.source, Pool):
         return found
-    independent = task.covariates.omega.size == 1
+    known = why_not_best(task) is None
     if task.labels == "sign":
         found["max-margin"] = Line("largest margin (ridge to 0)", fine, np.asarray(_margins(task, jnp.asarray(fine))))
-    if independent:
-        found["bayes"] = Line("Bayes-optimal", fine, np.asarray(_best(task, jnp.asarray(fine))))
-    if independent and task.labels == "sign" and float(task.Delta) == 0:
+    if known:
+        found["bayes"] = Line("Bayes-optimal", fine, best_risks(task, fine))
+    if known and task.labels == "sign" and float(task.Delta) == 0:
         found |= _complexities(fine)
     return found
 
@@ -75,6 +77,11 @@ def _complexities(samples: Numbers) -> dict[str, Line]:
         "rademacher-asymptote": shown("Rademacher, large-α asymptote", rademacher.sign_asymptote(samples)),
     }
     return {name: one for name, one in found.items() if np.isfinite(one.values).any()}
+
+
+def best_risks(task: Task, samples: Numbers) -> Numbers:
+    """Those of the best learner that there is."""
+    return np.asarray(_best(task, jnp.asarray(samples)))
 
 
 @quick_program

@@ -32,6 +32,7 @@ LEARNERS = {
     "square": Learner("Ridge", "alpha", False),
     "logistic": Learner("LogisticRegression", "C", True),
     "hinge": Learner("LinearSVC", "C", True),
+    "absolute": Learner("LinearSVR", "C", True),
 }
 
 
