@@ -1,1 +1,1 @@
-"""What else one asks about a problem, each a folder with its record, answer, figure and formulas."""
+"""Questions about a problem beside how training goes, each a folder with its record, answer, figure and formulas."""

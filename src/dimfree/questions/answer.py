@@ -1,4 +1,4 @@
-"""What every question is answered with: words, plain data, a file and a figure; what all answers share is written here once."""
+"""The base of all answers to questions: words, plain data, a file and a figure."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -47,7 +47,7 @@ class Answer(ABC, Generic[P]):
         """Draw into an empty figure with constrained layout; the answer chooses its size."""
 
     def __rich__(self) -> Group:
-        """The same in a terminal."""
+        """The answer as a terminal shows it."""
         return Group(*(Text(part) if isinstance(part, str) else slim(part) for part in self.said()))
 
     def summary(self) -> str:
@@ -55,7 +55,7 @@ class Answer(ABC, Generic[P]):
         return plain_text(self.said())
 
     def __repr__(self) -> str:
-        """What a prompt or a notebook shows; arrays are asked for by name."""
+        """What a prompt or a notebook shows: the summary, without arrays."""
         return self.summary()
 
     def to_dict(self) -> dict[str, object]:
@@ -75,11 +75,11 @@ class Answer(ABC, Generic[P]):
 
     @property
     def exit_code(self) -> int:
-        """What the command line ends with: 0 unless the answer is that something fails."""
+        """The exit code of the command line: 0 unless the answer is that something fails."""
         return 0
 
     def files(self, folder: Path, name: str) -> dict[str, Path]:
-        """Write everything into a folder, under the name of the question; what each file is."""
+        """Write everything into a folder, under the name of the question; return the files by what they are."""
         written = {"figure": folder / f"{name}.png", "results": folder / f"{name}.nc"}
         self.plot(written["figure"])
         self.save(written["results"])

@@ -1,6 +1,6 @@
-"""A question in one record: what it is about, which function answers it, and what the command line may ask.
+"""The record of a question: what it is about, which function answers it, and its options at the command line.
 
-Records are light, so that `dimfree --help` stays fast: what they lead to is imported when the question is asked.
+Records import nothing heavy, so that `dimfree --help` stays fast: the answer is imported when the question is asked.
 """
 
 from collections.abc import Mapping
@@ -51,14 +51,14 @@ MOST = 1000  # numbers along an axis of an answer that is computed all at once
 
 
 def check_count(name: str, count: int) -> None:
-    """Complain of more numbers than an answer has room for."""
+    """Refuse more numbers than an answer may have."""
     if count > MOST:
         raise ProblemError(f"{name} = {count} were asked for, and an answer has at most {MOST}; give fewer.")
 
 
 @dataclass(frozen=True)
 class Question(Generic[P]):
-    """What one may ask about a problem beside how training goes."""
+    """A question about a problem beside how training goes."""
 
     name: str  # the word at the command line, and the name of the files
     help: str  # one line
@@ -70,7 +70,7 @@ class Question(Generic[P]):
     options: Mapping[str, Option] = field(default_factory=dict)
     embedded: Mapping[str, object] = field(
         default_factory=dict
-    )  # how its problem without a file differs from its setting's
+    )  # how its default problem differs from that of its setting
     quick: bool = False  # answered at once: files are written only on demand
 
     def example(self) -> P:
@@ -79,7 +79,7 @@ class Question(Generic[P]):
         return base.replace(**self.embedded) if self.embedded else base
 
     def settled(self, problem: "Problem | str | Path | None", seed: int | None = None) -> P:
-        """A problem given as such, as a file or not at all, with this seed; refuses what the question is not about."""
+        """The given problem, or the example, with this seed; an error if the question is not about such problems."""
         from dimfree.comparison.run import settled
         from dimfree.setting import model_of
 

@@ -1,1 +1,1 @@
-"""Bounds of the literature as calculators, and the one that is fitted."""
+"""Bounds of the literature as calculators, and one bound that is fitted to runs."""

@@ -1,7 +1,7 @@
 """The theorems that say how far SGD is from its limit, as calculators (docs/theory/mean-field.md, section g).
 
-All are upper bounds with constants K or C that nobody knows: never predictions. What can be measured is the smallest constant
-with which a bound holds on a sweep. Letters: N neurons (p in some papers) of D parameters, step eps, time T, dimension d, P
+All are upper bounds with unknown constants K or C, never predictions. The smallest constant with which a bound holds on a
+sweep can be measured. Letters: N neurons (p in some papers) of D parameters, step eps, time T, dimension d, P
 relevant coordinates, batch b, learning rate gamma, probability 1 - exp(-z²) or 1 - delta.
 """
 
@@ -24,7 +24,7 @@ _FAR = 1e8  # a function that still grows here is not bounded
 
 
 class Known(NamedTuple):
-    """What is known of a problem; assumptions on what is not given are not tested."""
+    """What is known of a problem; assumptions about values that are not given are not tested."""
 
     activation: Activation | None = None
     largest_label: float | None = None
@@ -35,7 +35,7 @@ Assumption = Callable[[Known, Sizes], str | None]
 
 
 class Bound(NamedTuple):
-    """A theorem: its terms, the letter of its constant, what it bounds, where it stands, and what it assumes."""
+    """A theorem: its terms, the letter of its constant, what it bounds, its source, and what it assumes."""
 
     name: str
     bounds: str
@@ -50,7 +50,7 @@ class Bound(NamedTuple):
         return tuple(signature(self.formula).parameters)
 
     def __call__(self, sizes: Sizes, known: Known | None = None) -> tuple[float, ...]:
-        """Its terms, whose sum is the bound; refuses where an assumption does not hold."""
+        """The terms, whose sum is the bound; an error where an assumption does not hold."""
         given = {self.constant: 1.0, **sizes}
         missing = [letter for letter in self.letters if letter not in given]
         if missing:
@@ -80,7 +80,7 @@ def smallest_constant(bound: Bound, sweep: Iterable[tuple[Sizes, float]], known:
 
 
 def first_time_below(times: Float[Any, " t"], risk: Float[Any, " t"], smallest: float, eta: float) -> float | None:
-    """The measured T of the theorem on two Gaussians, which only says that it exists: when R <= inf R + eta first."""
+    """The first time at which R <= inf R + eta: the T of the theorem on two Gaussians, which only says that T exists."""
     reached = np.flatnonzero(np.asarray(risk) <= smallest + eta)
     return float(np.asarray(times)[reached[0]]) if reached.size else None
 

@@ -59,7 +59,7 @@ class FluctuationBound(Answer[OnePassProblem]):
         yield f"They stay below e^(C t) sqrt(learning_rate/(width * dimension)) = e^(C t) {self.prefactor:.3g}: {self.label}."
 
     def values(self) -> dict[str, object]:
-        """The curves and the constant; without a deviation any constant will do."""
+        """The curves and the constant."""
         return {
             "reference": self.reference,
             "theory": self.theory,
@@ -120,7 +120,7 @@ def bound(comparison: Comparison, theory: str = HighDimensional.name) -> Fluctua
     problem = comparison.problem
     assert isinstance(problem, OnePassProblem), "nobody else has overlaps Q and M"
     prefactor = float(np.sqrt(problem.time_step))
-    with np.errstate(divide="ignore"):  # where nothing deviates any C will do
+    with np.errstate(divide="ignore"):  # without a deviation every C is large enough
         C = float(np.max(np.log(deviation / prefactor) / times))
     return FluctuationBound(problem, reference, theory, times, deviation, prefactor, C)
 

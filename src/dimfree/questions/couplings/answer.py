@@ -2,8 +2,8 @@
 
 docs/theory/mean-field.md, section a: PDE, nonlinear dynamics (ND), particle dynamics (PD), gradient descent (GD) and SGD. Two
 neighbours differ by one thing only: finite width twice (PDE-ND, ND-PD), the step (PD-GD), the noise of single samples (GD-SGD).
-Risks are canonical, half of the sheet's; distances are max_i |w_i - w_i'|/sqrt(d), the sheet's. Nothing is random but the
-start and SGD's samples, and sweeps use the same samples at every width and step.
+Risks are canonical, half of the sheet's; distances are max_i |w_i - w_i'|/sqrt(d), the sheet's. Only the start and
+SGD's samples are random, and sweeps use the same samples at every width and step.
 """
 
 from collections.abc import Iterator
@@ -178,7 +178,7 @@ def couplings(
 
 
 class _Parts(eqx.Module):
-    """Starts as the mean field sees them: what it moves, the directions it leaves alone, and the teacher."""
+    """Starts in the coordinates of the mean field: the part that it moves, the directions that it does not, and the teacher."""
 
     neurons: Neurons
     directions: Float[Array, "*s p d"]
@@ -251,7 +251,7 @@ def _sgd(
 
 
 def _refusal(problem: OnePassProblem) -> str | None:
-    """The law of a neuron must be the same for all of them, rotation-invariant, and moved by the gradient alone."""
+    """Why the five dynamics are not defined: neurons need one rotation-invariant law, which only the gradient moves."""
     training, k, d = problem.training, problem.data.units, problem.dimension
     if not isinstance(problem.start, GaussianStart):
         return f"the start is of kind {problem.start.kind!r}; the cloud of the PDE is that of a Gaussian start."

@@ -103,7 +103,7 @@ def slopes(
 ) -> Slopes:
     """Sweep width, step and dimension one at a time, the other two as in the problem; see `couplings` for the rest.
 
-    `watch` is told which point is being measured, and which share of all of them is done.
+    `watch` is called with the point that is being measured, and the share of all points that is done.
     """
     if seeds < 2:
         raise ProblemError(f"seeds = {seeds} was given; an error bar needs at least 2.")

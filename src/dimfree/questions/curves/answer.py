@@ -1,7 +1,7 @@
 """Learning curves: the error against samples per dimension, in theory and by real learners on drawn or real data.
 
 docs/theory/static.md. For a table of real samples the theory is that of Gaussian features with the table's covariances;
-how far it is from real learners is reported, and promised to nobody.
+how far it is from real learners is reported, without a promise that it is near.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Numbers = Float[np.ndarray, " n"]
-_MOST = 1000  # numbers of samples: the theory is solved at all of them at once
+_MOST = 1000  # numbers of samples at most: the theory is solved at all of them at once
 SEEN = ("risk", "train_loss")
-_LARGEST = 8.0  # samples per dimension, where nothing says how many there are
+_LARGEST = 8.0  # samples per dimension, unless a table limits them
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +77,7 @@ class Curve(Answer[DataSetProblem]):
         return (mean - self.theory[name]) / error
 
     def said(self) -> Iterator[TextTable | str]:
-        """For a table its best ridge; a row per number of samples; then what to know."""
+        """The best ridge, for a table; a row per number of samples; then remarks."""
         p = self.problem
         if self.advice:
             yield self.advice
@@ -85,7 +85,9 @@ class Curve(Answer[DataSetProblem]):
         learner = LEARNERS.get(p.training.loss) if self.is_real else None
         best = ("ridge*" if learner is None else f"{learner.argument}*", *self._threshold("thr*"), "error*")
         counted = ("rows", "samples") if self.is_real else ("samples",)
-        apart = ("off by",) if self.is_real else ("off by", "z")  # the error of a table's theory is none of chance
+        apart = (
+            ("off by",) if self.is_real else ("off by", "z")
+        )  # for a table the theory is off by its own error, not by chance
         for heading in (*counted, *best, "theory", "fitted", *apart, "train", "fitted"):
             table.add_column(heading, justify="right")
         for number in range(len(self.samples)):
@@ -221,7 +223,7 @@ def curve(
 
 
 def _most(model: EndModel, smallest: float) -> float:
-    """Samples per dimension up to which a curve goes by itself: all rows of a table."""
+    """The default for the largest number of samples per dimension: all rows of a table."""
     rows = len(model.source.y) / model.dimension if isinstance(model.source, Pool) else _LARGEST
     return max(rows, smallest)
 
@@ -238,7 +240,7 @@ def _asked(samples: Sequence[float] | None, smallest: float, largest: float, poi
 
 
 def _tabled(problem: DataSetProblem, features: str | None, labels: str | None, width: int | None) -> DataSetProblem:
-    """The problem with a table in the place of its data."""
+    """The problem with the given table as its data."""
     if features is None:
         if labels is not None or width is not None:
             raise ProblemError("labels and width belong to a table; name its features, too.")

@@ -19,7 +19,12 @@ _TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _RISKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 2, 5)
 LOOKS: dict[str, dict[str, Any]] = {
     "ridge": {"color": "#d95f02", "lw": 1.8},
-    "optimal-ridge": {"color": "#7570b3", "ls": "", "marker": "d", "ms": 6},  # known at the asked samples alone
+    "optimal-ridge": {
+        "color": "#7570b3",
+        "ls": "",
+        "marker": "d",
+        "ms": 6,
+    },  # known only at the asked numbers of samples
     "max-margin": {"color": "#1b9e77", "ls": "-.", "lw": 1.3},
     "bayes": {"color": "#e7298a", "ls": (0, (9, 2)), "lw": 1.5},
     "rademacher-bound": {"color": "grey", "ls": "--", "lw": 1.2},
@@ -79,7 +84,7 @@ def draw_fits(
 
 
 def readable(axes: Axes, x: Float[np.ndarray, " n"]) -> None:
-    """Logarithms with numbers that one can read."""
+    """Give a logarithmic axis plain numbers as ticks."""
     axes.set_xscale("log")
     ticks = [t for t in _TICKS if x.min() * 0.99 <= t <= x.max() * 1.01]
     axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
@@ -87,7 +92,7 @@ def readable(axes: Axes, x: Float[np.ndarray, " n"]) -> None:
 
 
 def readable_risk(axes: Axes) -> None:
-    """The same for errors."""
+    """Give an axis of errors plain numbers as ticks."""
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     ticks = [t for t in _RISKS if low <= t <= high]
@@ -96,7 +101,7 @@ def readable_risk(axes: Axes) -> None:
 
 
 def _real(found: "Curve") -> bool:
-    """Whether labels are real numbers to the loss."""
+    """Whether the loss takes labels as real numbers, not as classes."""
     data = found.problem.data
     training = found.problem.training
     of_residual = loss(training.loss, training.width).of_residual

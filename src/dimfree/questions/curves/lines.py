@@ -1,4 +1,4 @@
-"""The curves that a learner is read against, each over samples per dimension (docs/theory/static.md, sections a and b)."""
+"""The theoretical curves beside which a learner is drawn, over samples per dimension (docs/theory/static.md, a and b)."""
 
 from typing import NamedTuple
 
@@ -22,12 +22,12 @@ from dimfree.programs.compiled import quick_program
 
 Numbers = Float[np.ndarray, " n"]
 FINE = 50  # points of a theory's line, all in one call
-TRAINING = "train-loss"  # the one line that is no risk
-VACUOUS = 0.5  # an error that guessing has
+TRAINING = "train-loss"  # the only line that is not a risk
+VACUOUS = 0.5  # the error of guessing
 
 
 class Line(NamedTuple):
-    """One theory: what it is, and what it says; a number that is not one where it does not hold."""
+    """One theory: its label and its values; nan where it does not hold."""
 
     label: str
     samples: Numbers
@@ -67,7 +67,7 @@ def lines(model: EndModel, samples: Numbers, best: Best) -> dict[str, Line]:
 
 
 def _complexities(samples: Numbers) -> dict[str, Line]:
-    """Bounds for every classifier without training errors; where they say no more than guessing they are not drawn."""
+    """Bounds for every classifier without training errors; nan where they are not better than guessing."""
 
     def shown(label: str, values: Numbers) -> Line:
         return Line(label, samples, np.where(values < VACUOUS, values, np.nan))

@@ -1,4 +1,4 @@
-"""What the owner of a table does with its learning curve: the best ridge, in scikit-learn's numbers for the table's columns.
+"""Advice for a user's own table: the best ridge, as the argument of scikit-learn for the table's columns.
 
 dimfree's rows are v/sqrt(d), and its sum of losses has the ridge (lambda/2)|w|². On rows v the same learner has weights
 w/sqrt(d), and the ridge lambda d (docs/theory/static.md, section 0).
@@ -56,7 +56,7 @@ def advice(problem: DataSetProblem, model: EndModel, samples: float, best: Best,
 
 
 def columns(problem: DataSetProblem) -> str:
-    """What the features of a table are to its owner."""
+    """How a sentence names the features of a user's table."""
     data = problem.data
     assert isinstance(data, Table)
     if data.activation is not None:

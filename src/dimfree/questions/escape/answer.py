@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Expansion = tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]
 _UNBOUNDED = "unbounded"  # the order of samples where no number of them is enough
-_NOTHING = 1e-7  # of the norm: a component of the activation below it is none
+_NOTHING = 1e-7  # share of the norm below which a component of the activation counts as zero
 _HIGHEST = 8  # degree up to which a teacher's link is expanded for its leap
 
 
@@ -43,7 +43,7 @@ class SampleComplexity(Answer[OnePassProblem]):
     admissible_rate: (
         float | None
     )  # the largest at which m = d^(-1/2) grows; None without one, and beyond width 1 on the sphere
-    order: str  # of the samples, by what the activation shows of the target
+    order: str  # how the samples grow with the dimension, from the degrees that activation and target share
     samples: float | None  # predicted by the ODE at this rate from m = d^(-1/2), infinite when it does not leave
     reason: str | None = None  # why no number of samples is enough
 
@@ -77,7 +77,7 @@ class SampleComplexity(Answer[OnePassProblem]):
         }
 
     def datasets(self) -> dict[str, xr.Dataset]:
-        """The same as variables; what is not predicted is not a number."""
+        """The numbers as variables; nan where there is no prediction."""
         numbers = {
             "exponent": self.exponent,
             "generative_exponent": nan if self.generative is None else self.generative,
@@ -123,15 +123,15 @@ def sample_complexity(problem: Problem | str | Path | None = None, threshold: fl
 
 
 class _Shown(NamedTuple):
-    """What an activation shows of a target: degrees that it does not have itself leave no trace in its gradient."""
+    """The part of a target that an activation can learn: degrees that the activation lacks do not appear in its gradient."""
 
     exponent: int  # the lowest degree
     leap: Leap
-    hidden: str | None  # which directions it never shows
+    hidden: str | None  # why some directions can never be found
 
 
 def _shown(problem: OnePassProblem, terms: Terms, coefficients: Sequence[float]) -> _Shown:
-    """Of one direction the lowest shared degree decides; of several, the subspace leap of all terms of shared degrees."""
+    """For one direction the lowest shared degree decides; for several, the subspace leap of all terms of shared degrees."""
     if problem.data.units == 1:
         exponent = shared_exponent(problem)
         return _Shown(exponent, Leap(exponent, (exponent,)), None)

@@ -152,7 +152,7 @@ class Scaling(Answer[OnePassProblem]):
 def escape_plan(
     problem: OnePassProblem, dimensions: Sequence[int], replicas: int = 32, threshold: float = 0.5, start: float = 1.0
 ) -> tuple[int, tuple[Point, ...]]:
-    """The information exponent, and per dimension the rate, the predicted time, steps and CPU seconds: before it starts."""
+    """What a measurement will cost: the information exponent, and per dimension rate, predicted time, steps and CPU seconds."""
     check_threshold(threshold)
     exponent = single_exponent(problem)
     points = []
@@ -180,7 +180,7 @@ def escape_scaling(
 ) -> Scaling:
     """Measure the escape from m = start d^(-1/2) with the overlap chain at each dimension.
 
-    `watch` is told where the measurement is, and which share of all work is done.
+    `watch` is called with the dimension that is being measured, and the share of all work that is done.
     """
     exponent, points = escape_plan(problem, dimensions, replicas, threshold, start)
     total, done, rows = sum(point.seconds for point in points), 0.0, []

@@ -20,7 +20,7 @@ from dimfree.states.overlaps import Overlaps
 
 
 def is_single(problem: OnePassProblem) -> bool:
-    """Whether one unit looks for one direction on the sphere, as the ODE has it."""
+    """Whether the problem is one unit that learns one direction on the sphere."""
     alone = problem.data.units == problem.network.width == 1 and problem.training.spherical
     return alone and not_derived(teacher_model(problem)) is None
 

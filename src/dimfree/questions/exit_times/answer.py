@@ -59,7 +59,7 @@ class Account(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exits(Answer[OnePassProblem]):
-    """Exit times of one problem, account by account: real SGD first, then what claims to describe it."""
+    """Exit times of one problem, account by account: real SGD first, then its theories."""
 
     threshold: float
     horizon: float
@@ -182,7 +182,7 @@ def exit_times(
     _check_link(chosen)
     closed = closed_times(chosen, threshold)
     model, key = teacher_model(chosen), jax.random.key(chosen.run.seed)
-    _afford(chosen, chosen.time_step, replicas, budget)  # so many starts, before they are drawn
+    _afford(chosen, chosen.time_step, replicas, budget)  # before so many starts are drawn
     starts = draw_starts(chosen, jax.random.fold_in(key, 0), replicas)
     by_ode, ode_left_out = _ode(chosen, model, starts.overlaps, threshold, horizon or chosen.run.until)
     slowest, typical = _scale(by_ode, horizon or chosen.run.until)
@@ -219,7 +219,7 @@ def _account(name: str, times: Times) -> Account:
 def _ode(
     problem: OnePassProblem, model: TeacherModel, starts: Overlaps, threshold: float, horizon: float
 ) -> tuple[Times, tuple[LeftOut, ...]]:
-    """Exits of the ODE from as many of the same starts as are cheap."""
+    """The exit times of the ODE, from as many of the same starts as are affordable."""
     ode = HighDimensional(rtol=1e-6, atol=1e-9)
     refusal = why_not(ode, problem) or _stuck(model, starts)
     if refusal:

@@ -1,4 +1,4 @@
-"""Whether the closed formulas speak of a problem, and what they say about its exit (docs/theory/committee.md, section 6)."""
+"""Whether the closed formulas apply to a problem, and the exit times they give (docs/theory/committee.md, section 6)."""
 
 from typing import NamedTuple
 

@@ -21,7 +21,7 @@ _MOST_STEPS = 100_000
 
 
 def check_threshold(threshold: float) -> None:
-    """Complain unless a start can lose this part of its risk."""
+    """Refuse a threshold that no risk can fall by."""
     if not 0 < threshold < 1:
         raise ProblemError(
             f"threshold = {threshold:g} was given; the part of the risk to be lost must lie between 0 and 1."

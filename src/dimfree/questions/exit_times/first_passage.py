@@ -1,4 +1,4 @@
-"""Following replicas, each from its own start, until their risk has crossed: on the chain, and on any other description."""
+"""Exit times of replicas, each from its own start, by the overlap chain or by any other description."""
 
 from typing import TypeVar
 
@@ -19,7 +19,7 @@ from dimfree.progress import Watcher
 Times = np.ndarray[tuple[int], np.dtype[np.float64]]
 X = TypeVar("X")
 
-_PARTS = 24  # of the horizon: how often progress is told
+_PARTS = 24  # of the horizon: how often progress is reported
 _CHUNK = 16  # looks at a description in one call
 
 

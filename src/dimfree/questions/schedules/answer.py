@@ -33,7 +33,7 @@ from dimfree.questions.schedules.survival import survival
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_PLAIN = ("constant", "greedy", "optimal")  # what is no family
+_PLAIN = ("constant", "greedy", "optimal")  # schedules that belong to no family
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +44,7 @@ class Schedules(Answer[OnePassProblem]):
     found: Optimum
     notes: tuple[str, ...] = ()
     confirmed: Confirmation | None = None
-    export: str = "none"  # a library that the files speak to as well
+    export: str = "none"  # a library for which a script is written, too
 
     @property
     def schedules(self) -> dict[str, Tried]:
@@ -87,7 +87,7 @@ class Schedules(Answer[OnePassProblem]):
 
     @property
     def samples(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """Samples per dimension at which rates and risks are told."""
+        """Samples per dimension at which rates and risks are given."""
         return np.asarray(samples_per_dimension(self.problem, 1.0) * looks(self.hunt.course.grid))
 
     def rates(self, name: str = "optimal") -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -99,11 +99,11 @@ class Schedules(Answer[OnePassProblem]):
         )
 
     def gain(self, name: str = "optimal", over: str = "constant") -> float:
-        """By which factor its final risk is below that of another one, in the limit."""
+        """The factor by which its final risk is below another schedule's, in the limit."""
         return self.schedules[over].risk / self.schedules[name].risk
 
     def batches(self) -> BatchSchedule:
-        """The same trajectory in samples at a constant rate, by batches that grow."""
+        """Growing batches that give the same trajectory in samples at a constant rate."""
         return batches(self.best)
 
     def confirm(self, replicas: int = 32, by: str = "chain", watch: PartWatcher = nobody) -> "Schedules":
@@ -220,7 +220,7 @@ class Schedules(Answer[OnePassProblem]):
         return path
 
     def files(self, folder: Path, name: str) -> dict[str, Path]:
-        """All of them, under the name of what they are."""
+        """Write all files, and return them by what they are."""
         kinds = {"problem": ".toml", "rates": ".csv", "results": ".nc"}
         kinds |= {"script": f"_{self.export}.py"} if self.export in SCRIPTS else {}
         written = {kind: self.save(folder / f"best{suffix}") for kind, suffix in kinds.items()}

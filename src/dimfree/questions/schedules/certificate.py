@@ -18,7 +18,7 @@ from dimfree.questions.schedules.search import Bounds, Vector
 from dimfree.questions.schedules.walk import Steered
 from dimfree.states.overlaps import Overlaps
 
-_TOUCHES = 1e-3  # relative distance from a bound that counts as none
+_TOUCHES = 1e-3  # relative distance within which a rate counts as on the bound
 
 
 class Conditions(NamedTuple):
@@ -31,7 +31,7 @@ class Conditions(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    """What speaks for an optimum, and what against it."""
+    """The numbers that show whether a schedule is an optimum."""
 
     pontryagin_error: float  # largest |ratio - 1| inside, where no bound is active
     hamiltonian_spread: float  # relative, inside

@@ -17,7 +17,7 @@ from dimfree.progress import PartWatcher
 from dimfree.questions.schedules.optimum import Hunt, Tried
 from dimfree.questions.schedules.runs import risks
 
-_USUAL = 0.05  # intervals contain the truth but for this often
+_USUAL = 0.05  # how often an interval misses the truth
 BY: dict[str, AnyDescription] = {"chain": OverlapChain(), "sgd": VectorSGD()}
 
 
@@ -46,9 +46,9 @@ class Confirmation:
         return value - reach, value + reach
 
     def _independent(self, name: str, over: str) -> Float[np.ndarray, " n"]:
-        """Starts and samples are shared by all schedules, so that differences are taken replica by replica.
+        """Differences between two schedules, replica by replica, because all schedules share starts and samples.
 
-        What scatters are starts, if there are several.
+        With several starts, these are the independent runs.
         """
         gained = np.log(self.ends(over)) - np.log(self.ends(name))
         return np.asarray(gained.mean(axis=1) if len(gained) > 1 else gained[0])

@@ -1,4 +1,4 @@
-"""Schedules for others: a table of steps and rates, optax and torch; both are imported only when they are asked for."""
+"""Schedules for other libraries: a table of steps and rates, optax and torch, which are imported only when needed."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""Families of schedules with a few numbers each: what one tries before anything is optimised freely.
+"""Families of schedules with a few numbers each, which are tried before a schedule is optimised freely.
 
 They are those that a problem can name (problem/schedule.py); a constant rate is a schedule of one knot.
 """
@@ -17,7 +17,7 @@ from dimfree.questions.schedules.search import Bounds, Curve, Vector
 
 _SHARES = (1e-3, 1e3)  # of the run: how short and how long the scale of a decay may be
 _EXPONENTS = (1e-3, 100.0)
-_LONG, _LARGE = 100.0, 90.0  # from where on a scale is endless, and a power an exponential
+_LONG, _LARGE = 100.0, 90.0  # a longer scale counts as endless, a larger power as an exponential
 
 
 class Family(NamedTuple):

@@ -1,4 +1,4 @@
-"""The answer to "which schedule is best?": the problem, its starts and its grid are prepared here, and the search is sent off."""
+"""The answer to "which schedule is best?": prepare the problem, its starts and its grid, then search."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -127,7 +127,7 @@ def _accept(problem: OnePassProblem) -> None:
 
 
 def _starts(problem: OnePassProblem, asked: int | None) -> int:
-    """A start that is drawn is drawn several times: the optimum for one start relies on its time of escape."""
+    """Several draws of a random start: the optimum for one start would depend on when that one escapes."""
     if asked is not None:
         check_count("starts", asked)
         return asked
@@ -135,7 +135,7 @@ def _starts(problem: OnePassProblem, asked: int | None) -> int:
 
 
 def _afford(hunt: Hunt, confirm: str, replicas: int, budget: float) -> None:
-    """By what a right-hand side costs: a time that was measured would let the same search through on one machine only."""
+    """Refuse a search beyond the budget, by the predicted cost of a right-hand side: measured times differ by machine."""
     solved = price_of(HighDimensional(), hunt.problem)
     per_call = (solved.seconds - compiling(hunt.course.model)) / solved.steps
     seconds = _CALLS * _SIDES * len(hunt.course.grid.points) * len(hunt.starts) * per_call

@@ -55,7 +55,7 @@ class Optimum(NamedTuple):
 
 
 class Hunt(NamedTuple):
-    """All that a search for schedules needs to know."""
+    """The inputs of a search for schedules."""
 
     problem: OnePassProblem
     starts: Sequence[Start]

@@ -23,7 +23,7 @@ from dimfree.states.overlaps import Overlaps
 Vector = Float[np.ndarray, " _"]
 Bounds = tuple[float, float]
 Curve = Callable[[Vector], tuple[Vector, Float[np.ndarray, "points _"]]]  # factors at all points, and their derivatives
-_LOST = 700.0  # the objective of what diverges: e^700 is about the largest number
+_LOST = 700.0  # the objective of a run that diverges: e^700 is about the largest float
 _SETTLED = 1e-5  # of the slope of the log-risk
 _OPTIONS = {"maxcor": 20, "ftol": 1e-11, "gtol": 1e-7}
 

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from dimfree.questions.schedules.answer import Schedules
 
-WORTH = 1.01  # gains below this are not worth a word
+WORTH = 1.01  # smaller gains are not reported
 _SURVIVES = 0.5  # the share of a gain, in logarithms, that real SGD must show
 _MANY = 4096  # replicas: more are not recommended
 
 
 class Survival(NamedTuple):
-    """What real SGD says."""
+    """Whether the gain survives in real SGD."""
 
-    survives: bool  # shown, not only left possible
+    survives: bool  # runs show it, and do not only allow it
     said: str  # in one sentence
     advice: str | None = None  # what to do about it
 
 
 def survival(best: "Schedules") -> Survival | None:
-    """What real SGD says of the gain over the best constant rate, and of the best family; None where it was not asked."""
+    """Whether the gain over the best constant rate, and that of the best family, survive in real SGD; None if it did not run."""
     real = best.confirmed
     if real is None:
         return None
@@ -66,7 +66,7 @@ def _told(log_gain: float) -> str:
 
 
 def _needed(replicas: int, low: float, high: float, least: float) -> int:
-    """How many replicas would tell, if the mean stays what it is: error bars shrink like their square root."""
+    """How many replicas would decide, if the mean stays: error bars shrink like the square root of their number."""
     middle, half = (low + high) / 2, (high - low) / 2
     if not isfinite(half):
         return max(8, 4 * replicas)

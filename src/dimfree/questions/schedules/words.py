@@ -15,7 +15,7 @@ from dimfree.questions.schedules.survival import WORTH, survival
 if TYPE_CHECKING:
     from dimfree.questions.schedules.answer import Schedules
 
-_STILL = 0.9  # of the risk at half of the run that is left at its end: on a plateau
+_STILL = 0.9  # share of the risk at half of the run: one that keeps more until the end is on a plateau
 _CERTAIN = {"pontryagin_error": 0.02, "hamiltonian_spread": 0.02, "knots_doubled_gain": 0.01, "starts_spread": 1e-3}
 
 
@@ -87,7 +87,7 @@ def warnings(best: "Schedules") -> Iterator[str]:
 
 
 def check_plateau(problem: OnePassProblem, best: Tried, half: int) -> None:
-    """A plateau that no schedule leaves has no optimum worth the name."""
+    """Refuse a run that stays on a plateau under every schedule: it has no meaningful optimum."""
     risks = best.risks
     if (risks[-1] > _STILL * risks[half]).all():
         raise ProblemError(

@@ -1,4 +1,4 @@
-"""What beats SGD: thresholds and overlaps of estimators that preprocess labels, predicted and measured, beside SGD's samples.
+"""Estimators that preprocess labels, beside SGD: their thresholds and overlaps, predicted and measured.
 
 docs/theory/spectral.md. The information exponent of a link decides what SGD takes, the generative exponent what can be done.
 """
@@ -44,7 +44,7 @@ _SEES = {
 
 
 class Outcome(NamedTuple):
-    """One estimator: from where on it sees the direction, where it is half there, overlaps by theory and experiment."""
+    """One estimator: its threshold, the samples for a squared overlap of 1/2, overlaps by theory and experiment."""
 
     name: str
     threshold: float  # samples per dimension; infinite: never
@@ -55,7 +55,7 @@ class Outcome(NamedTuple):
 
     @property
     def error(self) -> Float[np.ndarray, " sample"]:
-        """Of the measured mean; not a number with fewer than two seeds."""
+        """The standard error of the measured mean; nan with fewer than two seeds."""
         seeds = self.measured.shape[1]
         return self.measured.std(axis=1, ddof=1) / np.sqrt(seeds) if seeds > 1 else np.full(len(self.predicted), np.nan)
 

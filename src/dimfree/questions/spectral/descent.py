@@ -6,7 +6,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.questions.escape.single import admissible_rate, predicted_time, single_exponent
 
 _LOST = 0.5  # part of the risk
-_FAR = 0.7  # overlap at which little is left to do
+_FAR = 0.7  # overlap up to which the growth of m is checked
 _LONG = 1e9  # time after which the ODE counts as stuck
 
 

@@ -1,4 +1,4 @@
-"""Estimators of a direction from preprocessed labels: what they weigh samples with, and what the theory says of them.
+"""Estimators of a direction from preprocessed labels: their weights of samples, and the theory of their overlaps.
 
 docs/theory/spectral.md, sections 3 and 4.
 """

@@ -1,6 +1,7 @@
-"""The estimators at work: samples of a single-index target, and what vectors and matrices of preprocessed labels show of it.
+"""Experiments with the estimators on drawn samples of a single-index target.
 
-docs/theory/spectral.md, sections 3 and 4. The direction is the first axis, which is no loss: inputs know no axes.
+docs/theory/spectral.md, sections 3 and 4. The direction is the first axis, without loss of
+generality: the law of inputs is rotation-invariant.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ _BLOCK = 4096  # samples in memory
 
 
 class Target(NamedTuple):
-    """What samples are drawn of."""
+    """The target whose samples are drawn."""
 
     link: Callable[[Vector], Vector]
     noise: float

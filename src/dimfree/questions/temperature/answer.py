@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Values = Float64[np.ndarray, "..."]
-_DRIFT = 0.05  # of Delta C: more, and the run is called not stationary
+_DRIFT = 0.05  # share of Delta C; with a larger drift the run counts as not stationary
 _LAGS = 10  # of the simulation, spread evenly over the response
 
 
@@ -72,7 +72,7 @@ class Account(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Temperature(Answer[DataSetProblem]):
-    """Response and correlation at the end of a run by every account that there is, and their ratios."""
+    """Response and correlation at the end of a run, by every account, and their ratios."""
 
     accounts: tuple[Account, ...]
     drift: float  # what C(t,t) still gains over the window, in units of Delta C
