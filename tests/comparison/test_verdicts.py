@@ -181,3 +181,9 @@ def test_starts_are_compared_pair_by_pair():
     assert found.final_percent == pytest.approx(50.0, rel=0.05)
     few = theory.drop_vars("start"), reference.drop_vars("start").isel(replica=slice(0, None, 4))
     assert found.chance_percent < 0.8 * judge(*few).chance_percent
+
+
+def test_a_loss_with_negative_values_is_not_impossible():
+    mean = 0.1 - np.tanh(TIME / 60)
+    assert judge(account(mean), sgd(mean)).impossible is None
+    assert judge(account(mean), sgd(np.abs(mean))).impossible is not None

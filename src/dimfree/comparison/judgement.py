@@ -79,7 +79,7 @@ def judge(account: xr.Dataset, reference: xr.Dataset) -> Judgement:
         resolved=resolved,
         within=_within(time, percent, clear & (np.abs(percent) <= allowed)),
         leaves_open=str(account.attrs.get("leaves_open", "")),
-        impossible=_impossible(account, smallest),
+        impossible=None if _impossible(reference, smallest) else _impossible(account, smallest),
         escape=escape_off(account, reference, allowed) if resolved else None,
         spread=spread_off(account, reference),
         overlaps=overlaps_off(account, reference, allowed),
@@ -105,7 +105,10 @@ def _within(time: Vector, percent: Table, counts: Where) -> Off | None:
 
 
 def _impossible(account: xr.Dataset, smallest: float) -> Off | None:
-    """The most negative mean risk, if it is negative by more than chance and rounding."""
+    """The most negative mean risk, if it is negative by more than chance and rounding.
+
+    Where that of the reference is so, too, the loss has negative values.
+    """
     values = account["risk"].values
     above = values.mean(axis=1) + own_chance(values)
     if not np.any(above < -smallest):
