@@ -21,7 +21,7 @@ class Activation(eqx.Module):
 
     @property
     def is_constant(self) -> bool:
-        """Whether it says the same to everything."""
+        """Whether it has the same value everywhere."""
         return False
 
     @abstractmethod

@@ -1,7 +1,7 @@
-"""What a convex loss ell(u) is to dynamics and to theories: its derivatives, its proximal map and where that bends.
+"""Convex losses ell(u), as dynamics and theories need them: derivatives, the proximal map and where that bends.
 
-A loss is a function of u = y h for labels that are classes. Labels that are real numbers are told apart by the residual
-y - h = 1 - u, of which some losses are even functions: for labels of -1 and 1 both are the same loss, |y - h| = |1 - y h|
+A loss is a function of u = y h for labels that are classes. For labels that are real numbers a loss must be an even function
+of the residual y - h = 1 - u: for labels of -1 and 1 both are the same loss, |y - h| = |1 - y h|
 (docs/theory/dmft.md, sections 1 and 6, and docs/theory/static.md, sections a and d).
 """
 

@@ -20,7 +20,7 @@ from dimfree.errors import ProblemError
 Terms = Sequence[Sequence[int]]
 _Expansion = dict[tuple[int, ...], float]
 _Vector = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-_SMALL = 1e-9  # relative to the largest coefficient: below it there is nothing
+_SMALL = 1e-9  # relative to the largest coefficient; a smaller one counts as zero
 
 
 class Leap(NamedTuple):

@@ -160,7 +160,7 @@ class Cosine(Schedule):
 
     @property
     def _rise(self) -> Float[Array, ""]:
-        """The length of the warm-up as a divisor, also where there is none."""
+        """The length of the warm-up as a divisor; 1 if there is no warm-up."""
         return jnp.where(self.warm_up > 0, self.warm_up, 1.0)
 
     @property

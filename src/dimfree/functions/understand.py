@@ -1,4 +1,4 @@
-"""What a function written by the user is: where it bends, whether it is piecewise linear, how finely to sample it."""
+"""The properties of a user's function: where it bends, whether it is piecewise linear, how finely to sample it."""
 
 from collections.abc import Callable
 from itertools import accumulate
@@ -60,7 +60,7 @@ def _derivatives(function: Callable[..., jax.Array]) -> _Derivatives:
 
 
 def _check(f: _Derivatives, name: str) -> None:
-    """Complain unless the function acts on each number alone and is finite."""
+    """Refuse a function that does not act on each number by itself, or is not finite."""
     probe = np.array([-2.3, 0.4, 1.7])
     if _is_complex(f.function, probe):
         raise ProblemError(f"the activation {name} returns complex numbers; it must be real for all x.")
@@ -87,7 +87,7 @@ def _is_complex(function: Callable[..., jax.Array], probe: _Vector) -> bool:
         # behind a lambda: jax crashes when it is given a function without weak references (NumPy's) for a second time
         seen = jax.eval_shape(lambda x: function(x), jnp.asarray(probe))  # noqa: PLW0108
         return bool(jnp.issubdtype(seen.dtype, jnp.complexfloating))
-    except Exception:  # what is wrong with it is said when it is called
+    except Exception:  # calling it gives the error
         return False
 
 
@@ -103,7 +103,7 @@ def _check_growth(f: _Derivatives, name: str) -> None:
 
 def jumps(f: _OnVectors) -> list[float]:
     """Where f jumps: intervals across which its difference does not shrink when they do."""
-    grid = np.linspace(-_REACH, _REACH, 8193) + 1.234e-4  # off the round numbers, where kinks like to be
+    grid = np.linspace(-_REACH, _REACH, 8193) + 1.234e-4  # off the round numbers, where kinks often are
     values = f(grid)
     scale = max(1.0, float(np.abs(values[np.abs(grid) < 6]).max()))
     suspects = _unusual(np.diff(values))

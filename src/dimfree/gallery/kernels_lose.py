@@ -2,7 +2,7 @@
 
 docs/theory/mean-field.md, section h: a kernel that knows no direction learns polynomials of degree k of the inputs from about
 d^k points, whatever direction they depend on; the network finds the direction from a few d. The kernel is that of infinite
-width, stopped when its error on the held-out points is least, which nobody could know.
+width, stopped when its error on the held-out points is least, which is not known in practice.
 """
 
 from itertools import product

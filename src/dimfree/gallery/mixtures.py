@@ -128,7 +128,7 @@ class MixturePersistent(Mixture):
     dimension: int = 700
     seeds: int = 20
     persistence: float | None = 1 / 0.6
-    other: AnyDescription = DMFT()  # is told nothing of the persistence
+    other: AnyDescription = DMFT()  # a theory without the persistence
 
     def problem(self, fraction: float) -> DataSetProblem:
         """Two clusters, logistic loss."""

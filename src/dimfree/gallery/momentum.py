@@ -187,7 +187,7 @@ def _draw_second_order(data: xr.DataTree, axes: Axes) -> None:
 
 
 def _plain_ticks(axes: Axes) -> None:
-    """Less than two decades are told by plain numbers."""
+    """Label axes of less than two decades with plain numbers."""
     for set_ticks, ticks in ((axes.set_xticks, (0.125, 0.5, 2, 8)), (axes.set_yticks, (0.02, 0.05, 0.1, 0.2))):
         set_ticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()

@@ -2,7 +2,7 @@
 
 docs/theory/structured.md, section 5: L equally frequent eigenvalues in proportion to l^-2, of the same trace. Isotropic inputs
 keep both units on a plateau before they specialise; dispersion at a fixed trace shortens it until nothing of it is left, and the
-end becomes slower than exponential. All of it is said of real SGD; the ODE runs from the same starts.
+end becomes slower than exponential. All claims are about real SGD; the ODE runs from the same starts.
 """
 
 from typing import ClassVar

@@ -27,7 +27,7 @@ def blocks_for(
     """How many blocks of nodes an axis gets on which n functions need these numbers of nodes per standard deviation."""
     wanted = jax.lax.stop_gradient(jnp.ceil(2 * radius / size * jnp.max(density, axis=-1)))
     least = -(-BLOCK // size)
-    return jnp.where(wanted > least, jnp.minimum(wanted, most), least).astype(int)  # the least where it is not a number
+    return jnp.where(wanted > least, jnp.minimum(wanted, most), least).astype(int)  # the least for nan
 
 
 def block_nodes(
@@ -52,7 +52,7 @@ def total(turns: Int[Array, ""], part: Callable[[Int[Array, ""]], Sums]) -> Sums
 
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def line_average(terms: Callable[..., Sums], fineness: float, *numbers: Float[Array, "..."]) -> Sums:
-    """Sums over the nodes x of functions that know every entry of `numbers` alone; the first number is what multiplies x.
+    """Sums over nodes x, for every entry of `numbers` by itself; the first of the numbers multiplies x.
 
     `terms(x, w, *numbers)` are the weighted sums over one block of nodes.
     """
@@ -68,7 +68,7 @@ def _line_average_jvp(
 
 
 def along_each(f: Callable[..., Sums], primals: Numbers, tangents: Numbers) -> tuple[Sums, Sums]:
-    """Value and change of a function whose results know one entry of each argument: one derivative per argument is all."""
+    """Value and change of a function whose results depend on one entry of each argument: one derivative per argument suffices."""
     every = range(len(primals))
     directions = tuple(jnp.stack([jnp.full_like(x, float(i == j)) for j in every]) for i, x in enumerate(primals))
     values, slopes = jax.vmap(lambda *d: jax.jvp(f, primals, d), out_axes=(None, 0))(*directions)

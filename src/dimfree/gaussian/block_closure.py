@@ -1,8 +1,8 @@
 """The expectations of wide networks on structured inputs, one particle per unit and eigenvalue.
 
-docs/theory/structured.md, section 1.7. What two units have outside the teachers does not meet, eigenvalue by eigenvalue, so that
-they covary as C = sum_b s_b N^b N^bᵀ, N^b their coordinates in the span of the teachers there. All pairs are used: preactivations
-of blocks add up, and no few directions are left in which a series could be written.
+docs/theory/structured.md, section 1.7. The parts of two units outside the span of the teachers are orthogonal within every
+eigenvalue, so that they covary as C = sum_b s_b N^b N^bᵀ, N^b their coordinates in the span of the teachers there. All pairs
+are used: preactivations of blocks add up, so that no small number of directions is left for a series.
 """
 
 from typing import NamedTuple

@@ -21,7 +21,7 @@ from dimfree.gaussian.resolution import resolution
 from dimfree.gaussian.series import normalised_hermite, powers
 
 _NODES = 96  # between two breaks
-_FAR = 40.0  # where nothing is left of a Gaussian density
+_FAR = 40.0  # where a Gaussian density is zero in floating point
 _TINY = 1e-300
 
 

@@ -1,4 +1,4 @@
-"""The law of labels y = f(g) + noise as estimators see it: E[g | y] and E[g² | y], and an average over y.
+"""The law of labels y = f(g) + noise, as estimators need it: E[g | y] and E[g² | y], and an average over y.
 
 docs/theory/spectral.md, section 2.
 """

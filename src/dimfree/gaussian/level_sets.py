@@ -27,7 +27,7 @@ from dimfree.gaussian.links import Link, on_points
 from dimfree.gaussian.nodes import Table, Vector
 
 REACH = 9.0  # beyond it a Gaussian has no weight
-_GRID = np.linspace(-REACH, REACH, 8193)[1:-1] + 1.234e-4  # off the round numbers, where links like to turn
+_GRID = np.linspace(-REACH, REACH, 8193)[1:-1] + 1.234e-4  # off the round numbers, where links often turn
 _MOST = 64  # pieces
 _RESTS = 1e-9  # slope over value below which float64 tells neighbouring labels apart too badly to invert the link
 _INSIDE = 1e-10  # of an end at which a link may jump
@@ -57,7 +57,7 @@ class Atom(NamedTuple):
         return np.concatenate([[1.0], parts])[:count]
 
     def joins(self, other: "Atom") -> bool:
-        """Whether both are one label."""
+        """Whether two atoms have the same label."""
         return self.low <= other.high + _SLACK * abs(other.high) and other.low <= self.high + _SLACK * abs(self.high)
 
 

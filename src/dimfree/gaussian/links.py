@@ -1,7 +1,7 @@
 """Single-index links: Hermite coefficients, information exponent, and how fast SGD on the sphere leaves zero overlap.
 
 Everything here is at unit norms (docs/theory/committee.md, section 7). Coefficients are found by adaptive quadrature, which
-needs to be told of neither kinks nor jumps: a link such as sign(z) is as good as any other.
+needs no list of kinks or jumps, so that a link such as sign(z) is allowed.
 """
 
 from collections.abc import Callable

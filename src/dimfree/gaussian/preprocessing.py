@@ -1,4 +1,4 @@
-"""Labels after a preprocessing that somebody chose: their law, and a least upper bound, without which there is no theory.
+"""The law of labels after a given preprocessing, and its least upper bound, which the theory needs.
 
 docs/theory/spectral.md, section 4.
 """
@@ -21,7 +21,7 @@ _FAR, _NEAR = (
     10.0 ** np.arange(1, 9),
     10.0 ** -np.arange(4, 13),
 )  # where a maximum is looked for: far out, and beside cuts
-_GROWS = 0.05  # of the maximum over the last two of these decades: it has none
+_GROWS = 0.05  # share by which the maximum grows over the last two of these decades if there is none
 
 
 def preprocessed(link: Link, noise: float, preprocessing: Preprocessing) -> Preprocessed:

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from dimfree.gaussian.labels import Labels
 from dimfree.gaussian.nodes import Vector
 
-_NOTHING = 1e-7  # power below which there is none: labels beside critical ones are not told apart any better
+_NOTHING = 1e-7  # a smaller power counts as zero: near critical labels float64 is not more accurate
 _FEWEST, _MOST = 1e-6, 1e6  # samples per dimension between which thresholds are looked for
 
 

@@ -188,7 +188,7 @@ def check(item: Item) -> Outcome:
     try:
         found = ADAPTERS[item.kind](item.inputs)
         complaints = list(_COMPARISONS.get(item.kind, _within_tolerance)(item, found))
-    except Exception as failure:  # whatever an adapter makes of inputs that nobody checked
+    except Exception as failure:  # an adapter may raise anything over unchecked inputs
         return Outcome(item.name, f"its inputs or expected values cannot be used ({type_and_first_line(failure)})")
     return Outcome(item.name, "; ".join(complaints) or None)
 

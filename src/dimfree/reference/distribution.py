@@ -66,7 +66,7 @@ def items(content: Values) -> Iterator[tuple[str, str, Values, Values, float, fl
         for number, entry in enumerate(content.get(subject, [])):
             expected = _flat({name: value for name, value in entry.items() if name in outputs})
             inputs = {name: value for name, value in entry.items() if name not in outputs}
-            if "components" in expected:  # how many degrees are told is part of the question
+            if "components" in expected:  # the number of degrees is an input, too
                 inputs["degrees"] = np.shape(expected["components"])[-1]
             yield f"{subject}-{number}", kind, inputs, expected, entry.get("rtol", 0.0), entry.get("atol", 0.0)
     bounds = content.get("bounds", {})

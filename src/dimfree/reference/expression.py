@@ -1,4 +1,4 @@
-"""Functions written as expressions in z, read by a table of what may stand in them: a data file cannot run code."""
+"""Functions written as expressions in z. Only what a table lists may stand in them, so that a data file cannot run code."""
 
 import ast
 import operator

@@ -19,7 +19,7 @@ _FAR = 1e3
 def preimages(
     sigma: Activation, values: Float[Array, "b q"], mean: Float[Array, "b 1"], scale: Float[Array, ""]
 ) -> Float[Array, "b m"]:
-    """All x with sigma(mean + scale x) equal to one of the values; not a number where there is none."""
+    """All x with sigma(mean + scale x) equal to one of the values; nan where there is none."""
     closed = _inverse(sigma, values)
     if closed is not None:
         return standardised(closed, mean, scale)
