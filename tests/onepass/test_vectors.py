@@ -11,6 +11,7 @@ from dimfree.onepass.kinds.gaussians import model as gaussians
 from dimfree.onepass.kinds.gaussians.section import TwoGaussians
 from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher
 from dimfree.onepass.model import model
+from dimfree.onepass.real.blocked import COMPILING
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.onepass.start import Start
@@ -109,3 +110,28 @@ def test_vectors_are_needed():
     start = start_of(TEACHER)
     with pytest.raises(AssertionError, match="among the needs of sgd"):
         VectorSGD().begin(model(TEACHER), Start(start.overlaps, None, start.bias), 1, jax.random.key(0))
+
+
+@pytest.mark.parametrize("batch", [1, 20])
+def test_the_price_counts_blocks_that_are_walked_again_at_saved_times(batch, monkeypatch):
+    """A saved time within a block costs its beginning once more, which is most of a short run with many saved times."""
+    walked = []
+
+    def through_block(self, model, network, block, key, active):
+        jax.debug.callback(lambda: walked.append(1))
+        return network
+
+    monkeypatch.setattr(VectorSGD, "through_block", through_block)
+    problem = TEACHER.replace(**{"training.batch": batch, "run.points": 9, "run.until": 40 * TEACHER.time_step})
+    sgd, found = VectorSGD(), model(problem)
+    state = sgd.begin(found, start_of(problem), 1, jax.random.key(0))
+    sgd.advance(found, state, jnp.asarray(problem.times))
+    jax.effects_barrier()
+    long = problem.replace(**{"run.until": 10**6 * TEACHER.time_step, "run.points": 2})
+
+    def a_sample(one, samples):
+        return (sgd.cost(one, model(one)).seconds - COMPILING) / samples
+
+    taken = len(walked) * sgd.steps_per_block(found)
+    assert taken > problem.steps(problem.run.until)
+    assert a_sample(problem, taken * batch) == pytest.approx(a_sample(long, 10**6 * batch), rel=1e-3)

@@ -84,6 +84,11 @@ class Blocked(Dynamics[M, Start, AtBlock[Network]], Generic[M, Network]):
         return state, self.observe(model, looks)
 
 
+def steps_taken(problem: Problem, size: int) -> int:
+    """All steps that blocks of this size compute: full blocks to the end, and at every saved time the one that it lies in."""
+    return size * (problem.steps(problem.run.until) // size + len(problem.times))
+
+
 class BlockedSGD(Blocked[M, Network], Evolution[M, Start, AtBlock[Network]], Generic[M, Network]):
     """The account of real SGD."""
 

@@ -16,7 +16,7 @@ from dimfree.description import Cost, Dynamics, Observed
 from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.onepass.real.block import Progress, Samples, run_block
 from dimfree.onepass.real.block_chain import BlockChain, own_law_pays
-from dimfree.onepass.real.blocked import COMPILING, AtBlock, BlockedSGD
+from dimfree.onepass.real.blocked import COMPILING, AtBlock, BlockedSGD, steps_taken
 from dimfree.onepass.real.momentum import MomentumChain
 from dimfree.onepass.rule import block_steps
 from dimfree.onepass.start import Start
@@ -73,10 +73,13 @@ class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
         steps = problem.steps(problem.run.until)
         b = block_steps(batch) * batch
         per_sample = 6e-9 * (n + b) + 1e-9 * (n * b + n**3 / b) + 1e-7 + 3e-6 / R
+        size = self.steps_per_block(model)
         if model.levels is not None:
             per_sample *= model.levels.s.size
+            size = block_steps(batch)
+        samples = steps_taken(problem, size) * batch * R
         looks = len(problem.times) * R * model.risk_seconds
-        return Cost(COMPILING + steps * batch * R * per_sample + looks, steps, 8.0 * R * (3 * b * (b + n) + 4 * n * n))
+        return Cost(COMPILING + samples * per_sample + looks, steps, 8.0 * R * (3 * b * (b + n) + 4 * n * n))
 
     def begin(
         self, model: DirectionsModel, start: Start, replicas: int, key: Key[Array, ""]

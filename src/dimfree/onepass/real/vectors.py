@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Float32, Int, Key, PyTree
 
 from dimfree.description import Cost, Dynamics, Observed
 from dimfree.onepass.real.block import Progress, Samples, run_block
-from dimfree.onepass.real.blocked import COMPILING, AtBlock, BlockedSGD
+from dimfree.onepass.real.blocked import COMPILING, AtBlock, BlockedSGD, steps_taken
 from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import Start
 from dimfree.onepass.weights import Network, Scalars
@@ -33,9 +33,11 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         if model.noisy:
             per_sample += 6.5e-9 * p * d / model.batch  # noise is drawn once a step
         looks = len(problem.times) * model.look_seconds(R)
-        b = self.steps_per_block(model) * model.batch  # samples that are there at once, with products of all pairs
-        memory = R * (d * (8.0 * n + 12.5 * b) + 24.0 * b**2)
-        return Cost(COMPILING + steps * model.batch * R * per_sample + looks, steps, memory)
+        size = self.steps_per_block(model)
+        b = size * model.batch  # samples that are there at once, with products of all pairs
+        memory = R * (d * (8.0 * n + 12.5 * b) + 24.0 * b**2) + 10.0 * d * b  # and one replica's samples in float64
+        samples = steps_taken(problem, size) * model.batch * R
+        return Cost(COMPILING + samples * per_sample + looks, steps, memory)
 
     def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
         """Vectors that would fill the memory, and labels of rows alone."""
