@@ -106,8 +106,9 @@ class DirectionsModel(OnePassModel):
         return _overlaps(network), network.scalars.bias.T
 
     def look_seconds(self, replicas: int) -> float:
-        """Risks of networks with offsets; without any they are not worth counting."""
-        return replicas * self.risk_seconds
+        """Products of all vectors, and risks of networks with offsets; without any these are not worth counting."""
+        n = self.width + self.units
+        return replicas * (self.risk_seconds + float(self.dimension) * (1e-8 * n + 3e-10 * n**2))
 
     def risks(self, network: Network) -> Float[Array, " r"]:
         """From the overlaps."""
