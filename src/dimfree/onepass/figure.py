@@ -7,6 +7,7 @@ import numpy as np
 
 from dimfree.drawing import Look, draw_account, draw_deviation, looks, told, trained_layers
 from dimfree.onepass.kind import kind_of
+from dimfree.onepass.notes import said_of_loss
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.sections.loss import loss_name
 from dimfree.onepass.spectrum_figure import draw_spectrum, draws_spectrum
@@ -30,9 +31,10 @@ def draw(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str, xr.D
 
 
 def draw_directions(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str, xr.Dataset]") -> None:
-    """Risk and deviations on the left, overlaps with the teachers on the right, then a second layer that learns, a spectrum."""
+    """Risk and deviations on the left, overlaps with the teachers, then a second layer that learns, test errors, a spectrum."""
     layers, spectrum = "second-layer" in problem.network.trained, draws_spectrum(problem)
-    columns = 2 + layers + spectrum
+    classes = all("test_error" in data for data in accounts.values())
+    columns = 2 + layers + classes + spectrum
     figure.set_size_inches(3.5 * (1 + columns), 5.0)
     grid = figure.add_gridspec(2, columns, height_ratios=(3, 1))
     risk, overlap = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[:, 1])
@@ -46,6 +48,8 @@ def draw_directions(figure: "Figure", problem: OnePassProblem, accounts: "Mappin
         second = figure.add_subplot(grid[:, 2])
         _draw_units(second, accounts, shown, "a")
         second.set_ylabel("second layer $a_i$")
+    if classes:
+        draw_test_error(figure.add_subplot(grid[:, 2 + layers]), accounts, shown)
     since = _first_event(accounts)
     for axes in figure.axes:
         axes.set_xscale("log")
@@ -65,6 +69,18 @@ def _draw_risk(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mappin
         draw_account(axes, shown[title], after["time"].values, after["risk"].values, told(title, data))
     if all((data["risk"].values > 0).all() for data in accounts.values()):  # the correlation loss has no lowest value
         axes.set_yscale("log")
+    axes.legend(frameon=False)
+
+
+def draw_test_error(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mapping[str, Look]) -> None:
+    """Test errors in per cent, and the lowest one that any rule has as a line."""
+    for title, data in accounts.items():
+        draw_account(axes, shown[title], data["time"].values, 100 * data["test_error"].values, told(title, data))
+    first = next(iter(accounts.values()))
+    if "bayes_error" in first:
+        best = 100 * float(first["bayes_error"].values.ravel()[0])
+        axes.axhline(best, color="grey", ls=":", label=f"best possible, {best:.3g} %")
+    axes.set_ylabel("test error in per cent")
     axes.legend(frameon=False)
 
 
@@ -138,8 +154,14 @@ def _title(problem: OnePassProblem) -> str:
         f"{_name(problem.network.activation)} network, width {problem.network.width}, {units} teacher "
         f"unit{'s' if units > 1 else ''}, dimension {problem.dimension:,}, "
         f"learning rate {problem.training.learning_rate:g}, batch {problem.training.batch:,}, "
-        f"noise {problem.data.noise:g}\n{trained_layers(problem.network.trained)}"
+        f"{_rule(problem)}\n{trained_layers(problem.network.trained)}"
     )
+
+
+def _rule(problem: OnePassProblem) -> str:
+    """The noise of values that are learned by the square loss, else what loss, labels and clipping are."""
+    said = " ".join(said_of_loss(problem)).partition(" (docs")[0]
+    return f"noise {problem.data.noise:g}" + (f"\n{said[0].lower()}{said[1:]}" if said else "")
 
 
 def _name(activation: object) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dimfree.drawing import draw_account, draw_deviation, from_zero, looks, told, trained_layers
+from dimfree.drawing import draw_account, draw_deviation, from_zero, looks, trained_layers
+from dimfree.onepass.figure import TIME, draw_test_error
 from dimfree.onepass.kinds.clusters.section import Clusters
 from dimfree.onepass.problem import OnePassProblem
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 _COLOURS = ("#1f78b4", "#d95f02", "#33a02c", "#e31a1c", "#6a3d9a", "#b15928")
 _MOST = len(_COLOURS)  # directions that are told apart
-_TIME = "time $t$ = steps × rate / (width × dimension)"
 
 
 def draw_clusters(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str, xr.Dataset]") -> None:
@@ -32,25 +32,21 @@ def draw_clusters(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[
     first = next(iter(accounts))
     for title, seen in accounts.items():
         time = seen["time"].values
-        draw_account(error, shown[title], time, 100 * seen["test_error"].values, told(title, seen))
         draw_account(risk, shown[title], time, seen["risk"].values, "")
         for r in range(min(_MOST, seen.sizes["teacher"])):
             size = (seen["M"].values[..., r] ** 2).mean(axis=-1) ** 0.5
             label = f"direction {r + 1}" if title == first else ""
             draw_account(overlap, shown[title], time, size, label, _COLOURS[r])
-    best = 100 * float(accounts[first]["bayes_error"].values.ravel()[0])
-    error.axhline(best, color="grey", ls=":", label=f"best possible, {best:.3g} %")
+    draw_test_error(error, accounts, shown)
     below = deviation if deviation.get_visible() else risk
     risk.tick_params(labelbottom=below is risk)
     risk.set_ylabel("population risk")
-    error.set_ylabel("test error in per cent")
     overlap.set_ylabel("overlap with a direction, root mean square over units")
     for axes in (error, risk, overlap):
         from_zero(axes)
     for axes in (error, below, overlap):
-        axes.set_xlabel(_TIME)
-    for axes in (error, overlap):
-        axes.legend(frameon=False)
+        axes.set_xlabel(TIME)
+    overlap.legend(frameon=False)
     figure.suptitle(_title(problem, data), fontsize=10)
 
 
