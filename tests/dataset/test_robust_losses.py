@@ -252,6 +252,11 @@ def test_what_is_not_known_is_refused_with_the_reason():
     bare = problem(**{"training.weight_decay": 0.0, "data.samples": 0.5})
     assert "the minimum is not unique" in str(why_not(df.Static(), bare))
     assert "it is fitted with weight decay" in str(why_not(df.Fitted(), bare))
+    exact = problem(**{"training.loss": "absolute", "data.noise": 0.0, "data.samples": 4.0})
+    assert str(why_not(df.Static(), exact)).endswith(
+        "the equations did not settle at training.weight_decay = 0.3; raise training.weight_decay or data.noise: "
+        "without them weights may fit most labels exactly."
+    )
     with pytest.raises(df.ProblemError, match=r"the hinge loss has no meaning; set training.loss = 'square', 'huber'"):
         model_of(problem(**{"training.loss": "hinge"}))
 
