@@ -29,6 +29,7 @@ class Variable(NamedTuple):
     dims: tuple[str, ...]  # the first two are time and replica
     units: str
     meaning: str
+    share: bool = False  # a share of all samples, which summaries give in per cent
 
 
 class Scale(NamedTuple):

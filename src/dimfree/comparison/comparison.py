@@ -12,6 +12,7 @@ from dimfree.comparison.budget import LeftOut
 from dimfree.comparison.figure import draw_observable, observable_figure
 from dimfree.comparison.judgement import Judgement, judge
 from dimfree.comparison.notebook import frame, page
+from dimfree.comparison.shares import shares_at_the_end
 from dimfree.comparison.text import plain_text, slim, wrapped
 from dimfree.comparison.words import BEST_FIRST, OPEN, grade, sentence
 from dimfree.drawing import drawing
@@ -133,7 +134,8 @@ class Comparison(NamedTuple):
         for name, data in self.accounts.items():
             lines += [f"warning: {name}: {line}" for line in warnings_of(data)]
         spent = ", ".join(f"{name} {data.attrs['cpu_seconds']:.1f}" for name, data in self.accounts.items())
-        return [*lines, *self._about_starts(), f"CPU seconds: {spent}."]
+        shares = shares_at_the_end(self.problem, self.accounts)
+        return [*lines, *shares, *self._about_starts(), f"CPU seconds: {spent}."]
 
     def _about_starts(self) -> list[str]:
         run, scattering = self.problem.run, [data for data in self.accounts.values() if data.attrs["scatters"]]

@@ -8,9 +8,9 @@ _UNIT = ("time", "replica", "unit")
 VARIABLES = {
     "risk": Variable(("time", "replica"), "1", "population risk E[(f* - f)²]/2 without the noise floor"),
     "test_error": Variable(
-        ("time", "replica"), "1", "how often the sign of f is not the label as drawn; f = 0 counts half"
+        ("time", "replica"), "1", "how often the sign of f is not the label as drawn; f = 0 counts half", share=True
     ),
-    "bayes_error": Variable(("time", "replica"), "1", "the lowest test error that any rule has"),
+    "bayes_error": Variable(("time", "replica"), "1", "the lowest test error that any rule has", share=True),
     "components": Variable(
         ("time", "replica", "degree"),
         "1",
