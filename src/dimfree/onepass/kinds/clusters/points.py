@@ -18,7 +18,7 @@ from dimfree.gaussian.points import normal_points
 
 MOST_NESTED = 3  # units up to which panels are nested
 _REAL = 1e-9  # the imaginary part that rounding leaves of a real root
-_SOBOL = 2**12  # points, each with its mirror image
+_SOBOL, _OUTER = 2**12, 2**9  # points, each with its mirror image; the second where each has a line of panels
 
 
 class Rule(NamedTuple):
@@ -50,7 +50,8 @@ class Line(NamedTuple):
         """By the rule."""
         p, x, weights = self.a.size, jnp.zeros((1, 0)), jnp.ones(1)
         if p > MOST_NESTED:
-            half = jnp.asarray(normal_points(p - self.jumps, _SOBOL, rule.scramble))
+            count = _OUTER if self.jumps else _SOBOL
+            half = jnp.asarray(normal_points(p - self.jumps, count, rule.scramble))
             x = jnp.concatenate([half, -half])
             weights = jnp.full(x.shape[0], 1 / x.shape[0])
         while x.shape[1] < p:
@@ -88,7 +89,7 @@ def _turns(sigma: Activation) -> tuple[float, ...]:
 def points_of(sigma: Activation, fields: int, rule: Rule) -> int:
     """About how many points a rule has."""
     each = rule.nodes * (1 + max(1, len(sigma.kinks)))
-    return each**fields if fields <= MOST_NESTED else 2 * _SOBOL
+    return each**fields if fields <= MOST_NESTED else 2 * _OUTER * (each + 2 * rule.nodes)
 
 
 def _divisor(a: Float[Array, ""]) -> Float[Array, ""]:
