@@ -13,7 +13,6 @@ from typing import ClassVar
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from dimfree.description import AnyDescription
 from dimfree.gallery.entry import Claim, Entry
@@ -169,7 +168,6 @@ def readout_error(d: int, s: float, v: float, rng: np.random.Generator, tests: i
 
 
 def _xor(activation: str, width: int, rate: float, until: float, seed: int, replicas: int) -> OnePassProblem:
-    a: NDArray[np.float64] = 2 * (-1.0) ** np.arange(width)
     return OnePassProblem(
         dimension=200,
         data=Clusters(separation=_SEPARATION, variance=_VARIANCE),
@@ -177,7 +175,7 @@ def _xor(activation: str, width: int, rate: float, until: float, seed: int, repl
             width=width,
             activation=activation,
             trained=("first-layer", "second-layer"),
-            second_layer_start=tuple(a.tolist()),
+            second_layer_start=tuple(2.0 * (-1.0) ** i for i in range(width)),
         ),
         training=OnePass(learning_rate=rate, loss="logistic"),
         run=Run(until=until, replicas=replicas, starts=replicas, points=21, spacing="linear", seed=seed),
