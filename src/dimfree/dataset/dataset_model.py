@@ -43,7 +43,7 @@ _NAMED = re.compile(
 
 
 class DataSetModel(EndModel):
-    """What the limit of infinite dimension sees of the whole of training, beside its end."""
+    """The model of training in infinite dimension, from its start to its end."""
 
     about: ClassVar[str] = "a data set"
     limit: MultiPassModel
@@ -58,7 +58,7 @@ def dataset_model(problem: DataSetProblem) -> EndModel:
 
 @lru_cache(maxsize=256)
 def descent_model(problem: DataSetProblem) -> DataSetModel:
-    """That of a problem whose whole training is known; inadmissible batches are refused with the admissible range."""
+    """The model of a problem whose whole training is described; inadmissible batches are refused with the admissible range."""
     training = problem.training
     with in_words():
         limit = multi_pass_model(
@@ -83,7 +83,7 @@ def _task(limit: MultiPassModel) -> Task | None:
 
 
 def _numbers(problem: DataSetProblem) -> dict[str, Any]:
-    """By letter, what the problem says; a kind of data has some of them only."""
+    """The problem's numbers by letter; a kind of data has only some of them."""
     places = {letter: key.split(".") for letter, key in _WORDS.items()}
     sections = {letter: (getattr(problem, section), word) for letter, (section, word) in places.items()}
     return {letter: getattr(section, word) for letter, (section, word) in sections.items() if hasattr(section, word)}
@@ -91,7 +91,7 @@ def _numbers(problem: DataSetProblem) -> dict[str, Any]:
 
 @contextmanager
 def in_words() -> Iterator[None]:
-    """Errors of those who speak in letters, told in the keys of a problem."""
+    """Turn the letters in an error of the theory into the keys of a problem."""
     try:
         yield
     except DimfreeError as failure:

@@ -30,7 +30,7 @@ def draw(figure: "Figure", problem: DataSetProblem, accounts: "Mapping[str, xr.D
     panels[0].tick_params(labelbottom=not figure.axes[-1].get_visible())
     for axes, (name, label) in zip(panels, _PANELS.items(), strict=True):
         for title, data in accounts.items():
-            if name in data or (name == "norm" and "C" in data):  # some know nothing of the data set
+            if name in data or (name == "norm" and "C" in data):  # some accounts do not see the data set
                 draw_account(axes, shown[title], data["time"].values, _values(data, name), told(title, data))
         axes.set(xlabel=_TIME, ylabel=label)
     if figure.axes[-1].get_visible():

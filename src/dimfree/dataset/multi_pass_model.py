@@ -100,7 +100,7 @@ class MultiPassModel(eqx.Module):
     def label(
         self, c: Float[Array, "..."], zeta: Float[Array, "..."], noise: Float[Array, "..."]
     ) -> Float[Array, "..."]:
-        """What the loss is told of a sample: y, or y up to its sign for phase retrieval; noise is standard normal."""
+        """The label that the loss gets: y, or y up to its sign for phase retrieval; noise is standard normal."""
         seen = drawn(zeta, noise, self.label_noise, self.outliers)
         match self.task:
             case "two-clusters":

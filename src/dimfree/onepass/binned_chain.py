@@ -31,7 +31,7 @@ class BinnedChain(Description[StructuredModel, Start]):
     summary: ClassVar[str] = "the chain for very many eigenvalues: exact in law for bins of them, whose error is told"
     cites: ClassVar[tuple[str, ...]] = ("saad1995", "yoshida2019")
     models: ClassVar[type[StructuredModel]] = StructuredModel
-    needs: ClassVar[frozenset[str]] = frozenset({"vectors", "pairs"})  # of which the ode starts
+    needs: ClassVar[frozenset[str]] = frozenset({"vectors", "pairs"})  # from which the ode starts
     real: ClassVar[bool] = True
     stochastic: ClassVar[bool] = True
     scatters: ClassVar[bool] = True
@@ -49,7 +49,7 @@ class BinnedChain(Description[StructuredModel, Start]):
             raise ProblemError(f"kept = {self.kept} must not be negative, and ratio = {self.ratio:g} must be above 1.")
 
     def refuses(self, problem: Problem, model: StructuredModel) -> str | None:
-        """Few eigenvalues need no bins, and bins of few directions are of no use."""
+        """Refuse few eigenvalues, which need no bins, and bins of few directions, which are of no use."""
         if model.momentum:
             return "what bins change is not measured with momentum; set training.momentum = 0, or use sgd."
         if own_law_pays(model):

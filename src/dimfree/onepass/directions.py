@@ -1,4 +1,4 @@
-"""Labels of a few directions of Gaussian inputs: the models that overlaps speak of, and what is seen of their networks.
+"""Labels of a few directions of Gaussian inputs: the models that overlaps describe, and the observables of their networks.
 
 Labels are functions of the teachers' preactivations, so that everything that is averaged depends on how preactivations covary:
 on the overlaps Q, M and P on isotropic inputs, and on those of every eigenvalue on inputs with a covariance.

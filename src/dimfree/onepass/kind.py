@@ -1,7 +1,8 @@
 """A kind of data: the record of all that only it knows, as a setting is the record of a kind of training.
 
-Who runs SGD or a limit asks the model, which a kind makes; who reads, draws or explains a problem asks the record. Paths are
-imported when they are used, so that reading a problem needs no jax. Other packages add kinds by the entry point `dimfree.kinds`.
+Code that runs SGD or a limit asks the model, which a kind makes; code that reads, draws or explains a problem asks the record.
+Paths are imported when they are used, so that reading a problem needs no jax. Other packages add kinds by the entry point
+`dimfree.kinds`.
 """
 
 from collections.abc import Mapping
@@ -53,7 +54,7 @@ class DataSection(Section):
         return cls.embedded
 
     def check(self, problem: "OnePassProblem") -> None:
-        """Complain of whatever this kind of data does not go with, in one sentence."""
+        """Refuse, in one sentence, sections that this kind of data cannot be combined with."""
 
     @property
     def teacher_overlap(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:

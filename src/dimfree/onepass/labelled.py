@@ -41,7 +41,7 @@ class Labelled(DataSection):
 
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Noise before a sign would be a probit label, which nobody has asked for."""
+        """No noise by default for classes: noise before a sign would make probit labels."""
         told, data = super().left_out(values), values.get("data")
         if isinstance(data, dict) and data.get("labels", VALUE) != VALUE:
             return {**told, "data": {**told.get("data", {}), "noise": 0.0}}

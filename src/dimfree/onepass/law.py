@@ -1,4 +1,4 @@
-"""What real SGD asks of the data: draw inputs, label them, say what is seen of a network.
+"""The law of the data, as real SGD needs it: draw inputs, and label them.
 
 Inputs are drawn times sqrt(d) and in float32, because the draw is the bottleneck; labels and what is seen are in float64.
 """
@@ -17,7 +17,7 @@ from dimfree.random_numbers import normals
 
 
 class Centre(NamedTuple):
-    """Around which point each input of a block is drawn, and how widely: x = Bᵀ S/d + sqrt(v) z, B the directions."""
+    """The centre and the width of each input of a block: x = Bᵀ S/d + sqrt(v) z, B the directions."""
 
     S: Float[Array, "b k r"]
     root: Float[Array, "b r"]  # sqrt(v)
@@ -30,10 +30,10 @@ class Law(eqx.Module):
     def draw(
         self, key: Key[Array, ""], replicas: int, count: int, dimension: int
     ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
-        """Inputs times sqrt(d), and what else a label hangs on."""
+        """Draw inputs times sqrt(d), and the other random numbers that labels depend on."""
 
     def hidden(self, key: Key[Array, ""], count: int) -> Float[Array, " count"]:
-        """What else a label depends on, a number for each, where inputs are not drawn."""
+        """Draw only the other random numbers that labels depend on, one for each, where inputs are not drawn."""
         return normals(key, count)
 
     @abstractmethod

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class DirectionsModel(OnePassModel):
     """Inputs that a few directions tell apart: all that is averaged over samples is a function of overlaps with them.
 
-    Who follows overlaps asks the model what they do on average. Looks are those of isotropic inputs.
+    Descriptions that follow overlaps ask the model for the averages that move them. Looks are those of isotropic inputs.
     """
 
     about: ClassVar[str] = "fresh samples of a teacher"

@@ -19,11 +19,11 @@ from dimfree.onepass.linear_mean import critical_rate, is_linear, learning_rate_
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import Problem
 
-_STRAY = 3.0  # norm variance over that of a Gaussian from which it is told
+_STRAY = 3.0  # ratio of the norms' variance to a Gaussian's from which on it is reported
 _NEAR = 0.8  # of a limit of stability: above, the noise of the steps is several times what it is far below
-_APART = 0.05  # relative difference of two risks of one network that is told
+_APART = 0.05  # relative difference of two risks of one network from which on it is reported
 _DOMINATED = 0.5  # share of the variance in one direction from which on `show` mentions it
-_OFTEN = 1.5  # times that a row is drawn on average, from where on it is told
+_OFTEN = 1.5  # how often a row is drawn on average from which on it is reported
 _STABLE = "with this width and second layer a linear network is stable up to learning_rate"
 _AFFORDABLE = 3e8  # multiplications of one look at all rows, up to which their limit of stability is computed
 

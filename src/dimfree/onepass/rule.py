@@ -4,7 +4,7 @@ The canonical convention (docs/theory/committee.md, section 0) is reached here: 
 f = (1/p) sum_i a_i sigma(lambda_i + b_i) from here on. Numbers become arrays by `jax.device_put`, because `jnp.asarray`
 compiles a little program for every shape that it meets.
 
-What a kind of data knows beside the rule, its model answers: who runs SGD or a limit asks the model, never which kind it is.
+The model of a kind of data answers all that depends on the data: SGD and the limits ask the model, never which kind it is.
 """
 
 from abc import abstractmethod
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # a kind from another package imports the rule while the prob
     from dimfree.onepass.problem import OnePassProblem
 
 _LAYERS = 4  # arrays of one number per unit that are there at once
-_STIFF = 4, 5  # powers of ten of eta_a that are told apart: each is a trace of its own
+_STIFF = 4, 5  # powers of ten of eta_a that solvers distinguish: each is traced by itself
 
 
 class OnePassModel(Model):

@@ -61,7 +61,7 @@ class Start(eqx.Module):
 
 
 def shared_start(problem: OnePassProblem, key: Key[Array, ""], needs: frozenset[str]) -> Start:
-    """A start for all descriptions; as vectors while these are small, whoever runs, and always when somebody needs them."""
+    """A start for all descriptions; as vectors if they are small, or if a description needs them."""
     size = problem.dimension * (problem.network.width + problem.data.units)
     vectors = "vectors" in needs or size <= _AS_VECTORS
     return draw_start(problem, key, vectors=vectors, nodes="pairs" in needs)

@@ -23,7 +23,7 @@ from dimfree.states.blocks import Blocks
 from dimfree.states.overlaps import factor
 from dimfree.tables import read_table
 
-_LOST = 1e-12  # of a teacher's variance: what is less is none
+_LOST = 1e-12  # share of a teacher's variance below which a part counts as zero
 
 
 class _Law(NamedTuple):

@@ -1,4 +1,4 @@
-"""A start from a file: weights of the user's own, with every way in which the file may not fit told in one sentence."""
+"""A start from a file of weights; a file that does not fit is refused in one sentence."""
 
 import jax.numpy as jnp
 import numpy as np

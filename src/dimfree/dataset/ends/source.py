@@ -1,6 +1,6 @@
 """Where the data of learning-curve experiments come from: Gaussian covariates, random features, or a pool of real samples.
 
-Ridge-type learners know no axes: covariates are drawn in the eigenbasis of their covariance.
+Learners with a ridge are rotation-invariant, so that covariates are drawn in the eigenbasis of their covariance.
 """
 
 from abc import abstractmethod

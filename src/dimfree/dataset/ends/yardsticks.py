@@ -1,4 +1,4 @@
-"""Ends that training with a given ridge does not reach, and is read against: the largest margin, and what no learner can beat."""
+"""Yardsticks for where training ends: the largest margin, and the Bayes-optimal learner, which no learner beats."""
 
 from collections.abc import Mapping
 from typing import ClassVar

@@ -174,5 +174,5 @@ def joined(
 
 
 def _inverse(P: Float[Array, "k k"]) -> Float[Array, "k k"]:
-    """Directions that a singular P does not have are left out."""
+    """The inverse of P; directions in which a singular P vanishes are left out."""
     return jnp.linalg.pinv(P, hermitian=True)

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-_ROUNDING = 1e-8  # relative rise of the risk in one step that is no alarm
+_ROUNDING = 1e-8  # relative rise of the risk in one step that counts as rounding
 _CHECKPOINTS = 32  # states kept between two times for a gradient; the others are computed again
 _SHARES, _WEIGHTS = (0.0, 0.5, 0.5, 1.0), (1.0, 2.0, 2.0, 1.0)  # of the four stages of Runge and Kutta
 Carry = TypeVar("Carry")
@@ -72,7 +72,7 @@ def advance(field: Field, flow: Descent, times: Float[Array, " t"], step: Float[
         now = Descent(particles, time, risk, jnp.maximum(flow.rise, risk - flow.risk))
         return now, now
 
-    # where it stands is looked at again, because nobody has looked at it at time 0
+    # the risk is computed again, because at time 0 it was not computed yet
     last, seen = jax.lax.scan(to_next, flow, jnp.concatenate([flow.time[None], times]))
     return last, jax.tree.map(lambda x: x[1:], seen)
 

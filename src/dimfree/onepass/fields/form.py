@@ -1,4 +1,4 @@
-"""What a kind of problem brings to the law of its neurons: particles for the start, their field, and what is seen of them."""
+"""How `pde` treats a kind of data: particles that stand for the law of the start, their field, and their observables."""
 
 from abc import abstractmethod
 from collections.abc import Mapping

@@ -95,7 +95,7 @@ AnyCovariance = Annotated[
 
 
 def spelled_covariance(values: dict[str, Any]) -> dict[str, Any]:
-    """Whoever names a file of rows need not say that the covariance is that of features."""
+    """A covariance that names a file of rows is one of features, also without its kind."""
     given = values.get("covariance")
     if isinstance(given, dict) and "file" in given and "kind" not in given:
         return {**values, "covariance": {"kind": "features", **given}}

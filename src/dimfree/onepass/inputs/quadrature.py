@@ -16,8 +16,8 @@ ACCURATE = 1e-7  # relative error of a risk
 _TIMES = 24
 _NEEDED = 0.6  # steps over the square root of the largest eigenvalue times the time (the table of section 2)
 _PER_PRODUCT = 1.2e-9  # CPU seconds for the product of two rows, per coordinate
-_FAINT = 1e-12  # of a sum at the start: what is less is not told
-_LOST = 1e-12  # of the largest: directions that are shorter are none
+_FAINT = 1e-12  # share of a sum at the start below which an error is not reported
+_LOST = 1e-12  # share of the largest length below which a direction counts as zero
 
 Matrix = Float[np.ndarray, "_ _"]
 Vector = Float[np.ndarray, " _"]

@@ -123,7 +123,7 @@ def spectrum(covariance: AnyCovariance, dimension: int) -> Spectrum:
 
 
 def levels_of(problem: "OnePassProblem") -> dict[str, Scale]:
-    """Eigenvalue and share of directions of every block that overlaps are told for."""
+    """Eigenvalue and share of directions of every block for which results have overlaps."""
     if not problem.structured:
         return {}
     found = problem.spectrum
@@ -134,7 +134,7 @@ def levels_of(problem: "OnePassProblem") -> dict[str, Scale]:
 
 
 def dimension_of(covariance: AnyCovariance) -> int | None:
-    """What dimension a covariance has by itself; None if it goes with any."""
+    """The dimension that a covariance determines; None if it fits any."""
     match covariance:
         case Isotropic() | Power():
             return None

@@ -16,7 +16,7 @@ from dimfree.programs.compiled import brief_program
 from dimfree.states.overlaps import Overlaps
 
 BADLY = 1.5  # a spread that is wrong by more than this factor is refused
-SLIGHTLY = 1.1  # and told from this one on
+SLIGHTLY = 1.1  # from this factor on a wrong spread is reported
 APART = 1.25  # the same for a risk
 _LARGE = 0.05  # eigenvalue times step from which the order beyond the ode is a per cent
 _LOST = 10  # times rtol and the second moment of the target: what cancellation leaves of a risk
@@ -71,7 +71,7 @@ def refused_spread(model: TeacherModel, state: Overlaps) -> str | None:
 
 
 def misstated_spread(model: TeacherModel, seen: Mapping[str, Values], times: Times) -> Iterator[str]:
-    """The worst of a few mean states along the run, if it is worth a word."""
+    """The worst of a few mean states along the run, if its factor is worth a warning."""
     chosen = np.unique(np.linspace(0, len(times) - 1, _LOOKS).round().astype(int))
     rates = np.asarray(_rates(model, jax.device_put(times[chosen]))).tolist()
     factors = [overstatement(model, _mean(seen, i), rate) for i, rate in zip(chosen.tolist(), rates, strict=True)]
@@ -90,7 +90,7 @@ def exposure(model: TargetModel, seen: Mapping[str, Values], times: Times) -> fl
 
 
 def risk_apart(dimension: int, told: Values, corrected: Values, times: Times) -> Iterator[str]:
-    """Where a risk with the terms of order 1/d is far from the one that was told."""
+    """Where a risk with the terms of order 1/d is far from the one that was computed."""
     lost = ~np.isfinite(corrected)
     if lost.any():
         yield _near_the_edge(dimension, f"diverges before t = {times[int(np.argmax(lost))]:.3g}")

@@ -1,4 +1,4 @@
-"""Limits as differential equations: one adaptive integration with error control, divergence and honest failure for all.
+"""Limits as differential equations: one adaptive integration for all, with error control, divergence and failures.
 
 A limit says what moves (`initial`), how fast (`velocity`) and when it is lost (`size`); the rest is here.
 """

@@ -1,4 +1,4 @@
-"""What learns: the two-layer network."""
+"""The section [network]: the two-layer network."""
 
 from typing import Any, ClassVar, Literal
 

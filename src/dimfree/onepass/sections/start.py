@@ -1,4 +1,4 @@
-"""From where training starts."""
+"""The section [start]: where training begins."""
 
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal

@@ -1,4 +1,4 @@
-"""The training rule."""
+"""The section [training]: the training rule of one-pass SGD."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -40,7 +40,7 @@ class OnePass(Section):
     second_layer_decay: NonNegativeFloat | Literal["same"] = 0.0  # "same": that of the first layer
     spherical: bool = False
     inverse_temperature: PositiveFloat | None = None
-    momentum: Annotated[float, Field(exclude_if=_is_nothing)] = 0.0  # of problems without it nothing is said
+    momentum: Annotated[float, Field(exclude_if=_is_nothing)] = 0.0  # left out of the text of problems without it
     nesterov: Annotated[bool, Field(exclude_if=_is_nothing)] = False
     loss: Loss = "square"
     clip: Clipping = "none"

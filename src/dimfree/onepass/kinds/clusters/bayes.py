@@ -1,6 +1,6 @@
 """The lowest test error on clusters that any rule has (docs/theory/losses.md, section 3).
 
-What an input says of its cluster is where it lies along the directions of the means and how long the rest of it is. Where all
+An input shows its cluster by its coordinates along the directions of the means and by the length of the rest. Where all
 variances are equal the rest says nothing: XOR and two clusters have closed forms then. Else the errors of the best rule are
 counted at fixed points, at the dimension of the problem: clusters of different variance are told apart by the rest alone when
 dimensions are many.

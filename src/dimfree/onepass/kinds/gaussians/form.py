@@ -1,7 +1,7 @@
 """The law of the neurons on two centred Gaussians (docs/theory/mean-field.md, sections b and c).
 
 Sheet and canonical convention have the same time; sheet weights are w/sqrt(d), and R is twice the risk. Only norms matter,
-because no direction is told apart from others: particles start at quantiles of each norm, and where a particle has several
+because all directions are equivalent: particles start at quantiles of each norm, and where a particle has several
 numbers they are paired as in a lattice.
 """
 

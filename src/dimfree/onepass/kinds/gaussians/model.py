@@ -42,7 +42,7 @@ class TwoGaussiansLaw(Law):
 
 
 class TwoGaussiansModel(OnePassModel):
-    """Two centred Gaussians, told apart by their variance."""
+    """Two centred Gaussians that differ in their variance."""
 
     about: ClassVar[str] = "fresh samples of two Gaussians"
     size: int = eqx.field(static=True)  # d, as a shape

@@ -10,7 +10,7 @@ _NOTHING = 1e-9  # of a variance: rounding
 
 
 def said_of_manifold(problem: OnePassProblem) -> str:
-    """How much of the teacher is out of sight, and what is said of every covariance."""
+    """How much of the teacher no student can see, and the remarks on any covariance."""
     return f"{said_of_sight(manifold_of(problem))} {said_of_directions(problem)}"
 
 
