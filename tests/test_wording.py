@@ -1,4 +1,4 @@
-"""What the library says is for Python as well as for the command line: no sentence of it names an option of the latter."""
+"""Sentences of the library are for Python as well as for the command line, and in plain words."""
 
 import ast
 import re
@@ -8,6 +8,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "dimfree"
 OPTION = re.compile(r"(?<![\w-])--[a-z]")
+RIDDLE = re.compile(r"\b(whoever|somebody|hangs? on|(is|are) told\b(?! apart)|of one's own)\b", re.IGNORECASE)
 FILES = [
     path for path in sorted(SOURCE.rglob("*.py")) if path.relative_to(SOURCE).parts[0] not in ("cli", "__main__.py")
 ]
@@ -35,3 +36,19 @@ def test_no_sentence_of_the_library_names_an_option():
 @pytest.mark.parametrize("text", ["raise --budget.", "--set got x", "write it with (--store)"])
 def test_an_option_would_be_seen(text):
     assert OPTION.search(text)
+
+
+def test_the_source_is_written_in_plain_words():
+    """These words hide who does what, or mean something else than they say: name the subject, use the common word."""
+    found = [
+        f"{path.relative_to(SOURCE)}:{number}: {line.strip()[:80]}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if RIDDLE.search(line)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("text", ["# Whoever needs it", "is told what is done", "what else a label hangs on"])
+def test_a_riddle_would_be_seen(text):
+    assert RIDDLE.search(text)

@@ -148,7 +148,7 @@ def _take_place(temporary: Path, folder: Path) -> None:
         os.rename(temporary, folder)
     except OSError as failure:
         if failure.errno == ENOTEMPTY:
-            raise FileExistsError(EEXIST, "somebody was faster", str(folder)) from None
+            raise FileExistsError(EEXIST, "another process was faster", str(folder)) from None
         raise
 
 

@@ -28,7 +28,9 @@ class BinnedChain(Description[StructuredModel, Start]):
     """The chain of a spectrum that keeps its largest eigenvalues and has bins of the others, geometric in their rank."""
 
     name: ClassVar[str] = "binned-chain"
-    summary: ClassVar[str] = "the chain for very many eigenvalues: exact in law for bins of them, whose error is told"
+    summary: ClassVar[str] = (
+        "the chain for very many eigenvalues: exact in law for bins of them, whose error is reported"
+    )
     cites: ClassVar[tuple[str, ...]] = ("saad1995", "yoshida2019")
     models: ClassVar[type[StructuredModel]] = StructuredModel
     needs: ClassVar[frozenset[str]] = frozenset({"vectors", "pairs"})  # from which the ode starts

@@ -80,7 +80,7 @@ class StructuredLaw(TeacherLaw):
         """Standard normals, stretched."""
         X, noise = super().draw(key, replicas, count, dimension)
         roots = self.roots
-        assert roots is not None, "coordinates are among the needs of whoever draws them"
+        assert roots is not None, "a description that draws inputs needs coordinates"
         return jax.lax.map(
             lambda x: x * roots, X
         ), noise  # in a loop: fused into the draw it would cost four times more

@@ -40,7 +40,9 @@ class Start(eqx.Module):
     @property
     def overlaps(self) -> Overlaps:
         """Overlaps between all pairs."""
-        assert isinstance(self.measured, Overlaps), "overlaps between all pairs are among the needs of whoever asks"
+        assert isinstance(self.measured, Overlaps), (
+            "only descriptions that need overlaps between all pairs ask for them"
+        )
         return self.measured
 
     @property
@@ -129,7 +131,7 @@ def _as_one_block(problem: OnePassProblem, start: Start) -> Start:
 def _structured(
     problem: OnePassProblem, key: Key[Array, ""], vectors: bool, nodes: bool
 ) -> tuple[Blocks, Float[Array, "n d"] | None]:
-    """Level by level; as vectors, too, if someone needs them or all levels are small."""
+    """A start level by level; as vectors, too, if a description needs them or all levels are small."""
     a, found = second_layer(problem), problem.spectrum
     match problem.start:
         case GaussianStart() | SphereStart() as start:

@@ -38,7 +38,7 @@ def binned_model(model: StructuredModel, kept: int, ratio: float) -> StructuredM
 
 def binned(model: StructuredModel, start: Start, kept: int, ratio: float) -> tuple[StructuredModel, Start]:
     """Model and start with the sum of all overlaps in every bin; the teachers' preactivations are those of the bins, too."""
-    assert start.weights is not None, "vectors are among the needs of whoever bins them"
+    assert start.weights is not None, "a description with bins needs vectors"
     bins, s = binned_model(model, kept, ratio), _coordinates(model)
     falling = np.argsort(-s, kind="stable")
     W, k = np.asarray(start.weights)[:, falling], model.units

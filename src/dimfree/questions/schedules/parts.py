@@ -37,7 +37,7 @@ def steerable(model: TeacherModel) -> TeacherModel:
 
 @eqx.filter_jit
 def velocity(model: TeacherModel, factor: Float[Array, ""], states: Overlaps) -> Overlaps:
-    """The right-hand side for all starts, traced once for whoever asks."""
+    """The right-hand side for all starts, traced once for all callers."""
     steered = eqx.tree_at(lambda m: m.schedule.factor, model, factor)
     found: Overlaps = jax.vmap(lambda x: HighDimensional().velocity(steered, jnp.zeros(()), x))(states)
     return found

@@ -1,6 +1,6 @@
 """What the adaptive solver, and real SGD, say about a schedule: risks along the run, all schedules through one program each.
 
-Every schedule is told as a table of equally many knots. A table of knots stays what it is when knots are inserted on its lines.
+Every schedule is written as a table of the same number of knots. Inserting knots on its lines does not change a schedule.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ S = TypeVar("S")
 
 
 def looks(grid: Grid) -> Vector:
-    """Times from 0 to the end at which risks are told, spread like the grid."""
+    """Times from 0 to the end at which risks are computed, spread like the grid."""
     return grid.times[grid.chosen(_LOOKS)]
 
 
