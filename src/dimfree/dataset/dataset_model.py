@@ -36,7 +36,7 @@ _WORDS = {
     "m0": "start.overlap",
 }
 _KEYS = {name.rstrip("_"): key for name, key in _WORDS.items()} | {"loss": "training.loss"}
-_ENGLISH = ("temperature", "spherical", "loss")  # keys only where they are given a value
+_ENGLISH = ("temperature", "spherical", "loss")  # English words, too: replaced by keys only where a value follows
 _NAMED = re.compile(
     "|".join(rf"(?<![\w.]){name}(?= = )" if name in _ENGLISH else rf"(?<![\w.]){name}\b" for name in _KEYS)
 )
@@ -99,4 +99,4 @@ def in_words() -> Iterator[None]:
 
 
 def no_start(problem: DataSetProblem, key: Key[Array, ""], needs: frozenset[str]) -> None:
-    """A start is two numbers of the model; weights with exactly these are drawn by those who need them."""
+    """No start: it is two numbers of the model, and descriptions that need weights draw them with exactly these numbers."""

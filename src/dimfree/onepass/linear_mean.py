@@ -65,7 +65,7 @@ def momentum_risks(rule: LinearRule, beta: float, D: Vector, steps: Num[np.ndarr
 
 
 def stationary_risk(rule: LinearRule) -> float:
-    """Where the mean risk ends: Delta chi/(1 - chi)/2; infinite where it does not."""
+    """The mean risk after infinitely many steps, Delta chi/(1 - chi)/2; infinite where it diverges."""
     if rule.gamma >= critical_rate(rule.s, rule.counts, rule.batch):
         return np.inf
     chi = _chi(rule, rule.gamma)
@@ -74,7 +74,7 @@ def stationary_risk(rule: LinearRule) -> float:
 
 def critical_rate(s: Vector, counts: Num[np.ndarray, " b"], batch: int = 1) -> float:
     """The rate of one unit with second layer 1 at which chi = 1: above it the mean risk grows without end."""
-    from scipy.optimize import brentq  # slow to import, and few ask for a limit of stability
+    from scipy.optimize import brentq  # slow to import, and rarely needed
 
     rule = LinearRule(s, counts, 0.0, 0.0, batch)
     steepest = 2 * float(counts.sum()) / ((1 + 1 / batch) * float(s.max()))
@@ -122,7 +122,7 @@ def _risks(
 
 
 def is_linear(model: StructuredModel) -> bool:
-    """Whether student and teacher are."""
+    """Whether student and teacher are linear."""
     target = model.target
     both = (model.activation, target.activation if isinstance(target, Committee) else None)
     return all(isinstance(f, Polynomial) and f.coefficients == (0.0, 1.0) for f in both)

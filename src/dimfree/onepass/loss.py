@@ -1,4 +1,4 @@
-"""The loss that a problem asks for, with clipping, and what a loss of the user's must be."""
+"""The loss that a problem asks for, with clipping, and the checks of a user's own loss."""
 
 from collections.abc import Callable
 from functools import partial
@@ -30,7 +30,7 @@ from dimfree.problem.code import function_at
 
 _Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 _OnVectors = Callable[[_Vector], _Vector]
-_CLASSES, _VALUES = (1.0, -1.0), (1.3, -0.4)  # labels at which a loss of the user's is looked at
+_CLASSES, _VALUES = (1.0, -1.0), (1.3, -0.4)  # labels at which a user's own loss is checked
 _NEAR = 1e-6  # how close a place must be to a declared one
 
 _SIMPLE: dict[str, Callable[[], SampleLoss]] = {
@@ -85,7 +85,7 @@ def user_loss(written: UserLoss, classes: bool) -> FunctionLoss:
 
 
 def _check(loss: FunctionLoss, labels: tuple[float, ...]) -> None:
-    """Complain unless the loss is finite and continuous, and its error smooth but for the places that were declared."""
+    """Refuse a loss that is not finite and continuous, or whose error jumps or bends where that was not declared."""
 
     def bend(f: Array, y: Array) -> Array:
         return jax.jvp(lambda at: loss.error(at, y), (f,), (jnp.ones_like(f),))[1]

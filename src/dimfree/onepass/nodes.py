@@ -7,11 +7,11 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import draw_start
 from dimfree.states.blocks import Blocks
 
-_LOOKED_AT = 5000  # eigenvalues for which nodes are found within a second
+_LOOKED_AT = 5000  # eigenvalues at most: nodes are then found within a second
 
 
 def nodes_of(problem: OnePassProblem) -> Blocks | None:
-    """Signal first, then noise; None where eigenvalues speak for themselves, or are too many to look at in passing."""
+    """The nodes of the signal, then of the noise; None where all eigenvalues are used, or are too many."""
     if not MOST_LEVELS < len(problem.spectrum.values) <= _LOOKED_AT:
         return None
     return draw_start(problem, jax.random.key(problem.run.seed), vectors=True).blocks

@@ -1,4 +1,4 @@
-"""What else `dimfree show` says about a one-pass problem."""
+"""What `dimfree show` says about a one-pass problem beside its keys."""
 
 from collections.abc import Iterator
 

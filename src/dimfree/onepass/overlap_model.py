@@ -1,7 +1,7 @@
-"""What real SGD and the limits that follow overlaps ask of a model: what overlaps do on average, and what is seen of them.
+"""What real SGD and the limits of overlaps ask of a model: how overlaps move on average, and their observables.
 
-Everything that is averaged is a function of the overlaps Q, M and P. How inputs lie and how labels come about is the model's own
-affair; two properties, None by default, name the models that need more: overlaps for every eigenvalue, or a target.
+Everything that is averaged is a function of the overlaps Q, M and P. Only the model knows the laws of
+inputs and labels; two properties, None by default, mark the models that need more: overlaps for every eigenvalue, or a target.
 """
 
 from abc import abstractmethod
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DirectionsModel(OnePassModel):
-    """Inputs that a few directions tell apart: all that is averaged over samples is a function of overlaps with them.
+    """Inputs whose law depends on a few directions: every average over samples is a function of overlaps with them.
 
     Descriptions that follow overlaps ask the model for the averages that move them. Looks are those of isotropic inputs.
     """

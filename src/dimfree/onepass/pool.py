@@ -20,7 +20,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import Problem
 
 _STRAY = 3.0  # ratio of the norms' variance to a Gaussian's from which on it is reported
-_NEAR = 0.8  # of a limit of stability: above, the noise of the steps is several times what it is far below
+_NEAR = 0.8  # share of a limit of stability above which the noise of steps is several times larger than far below
 _APART = 0.05  # relative difference of two risks of one network from which on it is reported
 _DOMINATED = 0.5  # share of the variance in one direction from which on `show` mentions it
 _OFTEN = 1.5  # how often a row is drawn on average from which on it is reported
@@ -41,7 +41,7 @@ def norm_variance_ratio(found: Spectrum) -> float:
 
 def pool_critical_rate(rows: Rows) -> float:
     """The same for rows drawn one by one: 1 over the largest eigenvalue of L^-1 T, in the eigenbasis of their covariance."""
-    from scipy.sparse import linalg  # slow to import, and few ask for it
+    from scipy.sparse import linalg  # slow to import, and rarely needed
 
     moments = np.mean(rows**2, axis=0)
     live = moments > 1e-12 * moments.max()
@@ -63,7 +63,7 @@ def pool_critical_rate(rows: Rows) -> float:
 
 
 def says_of_rows(problem: Problem, model: StructuredModel, seen: Mapping[str, Values]) -> Iterator[str]:
-    """Why training on rows may differ from Gaussian theory: what is known of the rows, and what was seen on them."""
+    """Why training on rows may differ from Gaussian theory, from the rows themselves and from a run on them."""
     assert isinstance(problem, OnePassProblem)
     yield from _far_norms(problem)
     yield from _above_the_limit(problem, model)
@@ -117,7 +117,7 @@ def _fields_apart(seen: Mapping[str, Values]) -> Iterator[str]:
 
 
 def _revisited(problem: OnePassProblem) -> Iterator[str]:
-    """A pool that is drawn from more often than it has rows."""
+    """Warn of a pool whose rows are drawn more than once."""
     assert problem.spectrum.pool is not None
     count = len(problem.spectrum.pool.rows)
     drawn = problem.steps(problem.run.until) * problem.training.batch / count

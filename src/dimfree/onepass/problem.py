@@ -40,7 +40,7 @@ class OnePassProblem(Problem):
 
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """What the kind of data says; a start and a run that are given are not completed from it."""
+        """The values that the kind of data fills in; a given start or run is left as it is."""
         data = values.get("data")
         given = data if isinstance(data, dict) else {}
         told = _SECTIONS.get(given.get("kind"), _EMBEDDED).left_out(values)
@@ -90,7 +90,7 @@ class OnePassProblem(Problem):
             )
 
     def _check_that_something_learns(self) -> None:
-        """Data and network say by themselves where labels are constant or outputs stay 0; here is what takes two sections."""
+        """Refuse problems in which nothing is learned, where that follows from two sections together."""
         if (late := begins(self.training.schedule)) >= self.run.until:
             when = "at all times" if isinf(late) else f"until t = {late:g}, and run.until is {self.run.until:g}"
             raise ValueError(
@@ -127,7 +127,7 @@ class OnePassProblem(Problem):
 
     @property
     def structured(self) -> bool:
-        """Whether inputs have a covariance of their own, or the rule has momentum: what overlaps of isotropic SGD do not say."""
+        """Whether overlaps for every eigenvalue are needed: inputs have a covariance, or the rule has momentum."""
         return self.correlated or self.training.momentum > 0
 
     @property
@@ -172,7 +172,7 @@ class OnePassProblem(Problem):
 
     @property
     def remedy(self) -> str:
-        """A smaller step, or weights that cannot grow; where another number is beyond all that is meant, that one."""
+        """What to change when training blows up: the step, weights that cannot grow, or a number that is far too large."""
         training, numbers = self.training, dict(self._numbers())
         name = max(numbers, key=lambda one: numbers[one])
         if numbers[name] > EXTREME:
@@ -180,7 +180,7 @@ class OnePassProblem(Problem):
         return smaller_steps(training.learning_rate, projectable=not training.spherical and not training.momentum)
 
     def _numbers(self) -> Iterator[tuple[str, float]]:
-        """What training blows up with, besides its steps."""
+        """The numbers beside the step that can make training blow up, by their keys."""
         yield "data.noise", self.data.noise
         yield "training.weight_decay", self.training.weight_decay
         sizes = {

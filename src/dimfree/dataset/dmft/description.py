@@ -103,7 +103,7 @@ class DMFT(Memory[DataSetModel, None]):
 
 
 def _at_times(solution: Mapping[str, Values], at: Int[np.ndarray, " t"], has_classes: bool) -> dict[str, Values]:
-    """What there is at the asked steps."""
+    """The observables at the asked steps."""
     one_time = {"m": "m", "train_loss": "train_loss", "risk": "generalisation_error", "lambda_hat": "lambda_hat"}
     if has_classes:
         one_time["train_accuracy"] = "train_accuracy"
@@ -114,7 +114,7 @@ def _at_times(solution: Mapping[str, Values], at: Int[np.ndarray, " t"], has_cla
 
 
 def _unstable(limit: MultiPassModel) -> str | None:
-    """That the square loss diverges at this rate, where the limit is known."""
+    """Why the square loss diverges at this rate; None if it does not, or if the limit is not known."""
     if not is_exact(limit):
         return None
     try:

@@ -43,7 +43,7 @@ def mean_and_error(values: Float64[np.ndarray, "ensemble *rest"]) -> tuple[np.nd
 
 
 def fewest_paths(steps: int) -> int:
-    """Each step takes two directions of the space of paths, and most of it must be left."""
+    """The smallest number of paths: each step uses two directions of their space, most of which must stay free."""
     return 4 * (steps + 4)
 
 

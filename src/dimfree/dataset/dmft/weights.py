@@ -76,7 +76,7 @@ class Weights:
         A[: reaction.size] -= n.eta * n.alpha * n.Delta**0.5 * reaction
         if n.temperature:
             A[len(self.normals)] = (2 * n.temperature * n.eta) ** 0.5
-            self.normals.append(self.basis.normal(self.rng))  # its phi is zero: no sample caused it
+            self.normals.append(self.basis.normal(self.rng))  # its phi is zero: it does not come from a sample
         nu = n.start_norm**0.5 * (A @ A + m**2) ** -0.5 if self.spherical else 1.0
         self.m[t + 1], self.A[t + 1] = nu * m, nu * A
         return float(nu)

@@ -13,9 +13,9 @@ from jaxtyping import Array, Float
 from dimfree.errors import ProblemError
 from dimfree.machine import refuse_above_memory
 
-Given = Float[np.ndarray, "..."]  # of whatever shape a file has
-ROUNDING = 1e-9  # of the largest eigenvalue: below, a direction is empty
-_SQUARES = 6  # matrices that are there at once
+Given = Float[np.ndarray, "..."]  # in the shape that the file has
+ROUNDING = 1e-9  # share of the largest eigenvalue below which a direction counts as empty
+_SQUARES = 6  # matrices that exist at once
 
 
 class Covariates(eqx.Module):

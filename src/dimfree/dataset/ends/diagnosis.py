@@ -1,4 +1,4 @@
-"""Whether a table can be what the theory takes it for (docs/theory/static.md, section c)."""
+"""Whether the theory's assumptions can hold for a table (docs/theory/static.md, section c)."""
 
 from math import pi
 
@@ -31,7 +31,7 @@ def no_gaussian_teacher(model: EndModel) -> bool:
 
 
 def remarks(model: EndModel) -> tuple[str, ...]:
-    """How a table was read, and what is promised about it."""
+    """How a table was read, and how far the theory can be trusted for it."""
     if not isinstance(model.source, Pool):
         return ()
     read = ("labels 0 and 1 were read as -1 and 1.",) if model.source.mapped else ()

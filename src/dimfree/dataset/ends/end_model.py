@@ -1,4 +1,4 @@
-"""From data with features to a task: what the theory sees of Gaussian covariates, random features and tables."""
+"""The model of where training ends: a task for the theory, from Gaussian covariates, random features or a table."""
 
 from typing import TYPE_CHECKING, ClassVar
 
@@ -30,7 +30,7 @@ _MATRICES = ("Psi", "Phi", "Omega", "theta")
 
 
 class EndModel(Model):
-    """Training on a data set of which the end may be known: a learning curve, and where its experiments draw from."""
+    """Training on a data set: the task of its learning curve, if one is known, and the source of data for experiments."""
 
     about: ClassVar[str] = "features with a covariance, of which the end alone is known"
     dimension: int = eqx.field(static=True)

@@ -17,7 +17,7 @@ SETTLED = 1e-9  # what may be left of the equations
 
 
 class End(NamedTuple):
-    """What is seen where training ends."""
+    """Observables where training ends."""
 
     risk: Float[Array, ""]  # on fresh samples without label noise
     m: Float[Array, ""]

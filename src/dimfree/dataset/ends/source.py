@@ -22,7 +22,7 @@ _TINY = 1e-300
 
 
 class Seen(NamedTuple):
-    """How weights do on fresh samples: risk without label noise, E[z h] and E[h²]."""
+    """Averages of weights over fresh samples: risk without label noise, E[z h] and E[h²]."""
 
     risk: float
     m: float
@@ -45,7 +45,7 @@ class Source(eqx.Module):
 
     @abstractmethod
     def test(self, task: Task, w: Vector, drawn: object, rng: np.random.Generator) -> Seen:
-        """How w does."""
+        """Averages of the weights w over fresh samples."""
 
 
 class GaussianSource(Source):
@@ -104,7 +104,7 @@ class FeatureSource(Source):
 
 
 class Moments(eqx.Module):
-    """What a table says about its features and labels, as numbers in the eigenbasis of the features' covariance."""
+    """Averages of a table over its features and labels, in the eigenbasis of the features' covariance."""
 
     omega: Float[Array, " d"]
     along: Float[Array, " d"]  # E[y v]

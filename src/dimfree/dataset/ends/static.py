@@ -45,7 +45,7 @@ class StaticLimit(NamedTuple):
 
 
 class Static(Stationary[EndModel, None]):
-    """Where training with the full batch ends, as an account of its own."""
+    """The account of where training with the full batch ends."""
 
     name: ClassVar[str] = "static"
     summary: ClassVar[str] = "where full-batch training ends: the minimum of the cost in infinite dimension"
@@ -53,7 +53,7 @@ class Static(Stationary[EndModel, None]):
     models: ClassVar[type[EndModel]] = EndModel
 
     def refuses(self, problem: Problem, model: EndModel) -> str | None:
-        """Mini-batches and temperature keep moving around the minimum; some minima are not known, or do not exist."""
+        """Refuse mini-batches and temperature, which move around the minimum, and minima that are not known or do not exist."""
         if not model.descends:
             return NO_DESCENT
         try:
@@ -76,7 +76,7 @@ class Static(Stationary[EndModel, None]):
         return f"at dimension {problem.dimension:,}"
 
     def warns(self, problem: Problem, model: EndModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """What the data are not."""
+        """Assumptions of the theory that the data violate."""
         return misfits(model)
 
     def solve(self, model: EndModel) -> Mapping[str, Float[Array, ""]]:

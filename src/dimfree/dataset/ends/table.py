@@ -17,7 +17,7 @@ from dimfree.tables import bundled, read_table
 
 DIGITS = "digits"  # scikit-learn's bundled images, 1797 of 8 x 8 pixels; the label is whether the digit is even
 
-_COPIES, _SQUARES = 8, 6  # arrays of all features, and covariances of them, that are there at once
+_COPIES, _SQUARES = 8, 6  # arrays of all features, and covariances of them, that exist at once
 
 Matrix = Float[np.ndarray, "n k"]
 Vector = Float[np.ndarray, " n"]
@@ -72,7 +72,7 @@ def moments_of(v: Matrix, y: Vector) -> Moments:
 
 
 def estimated(pool: Pool, labels: Labels) -> Covariates:
-    """What the theory takes the pool for: Omega, phi = E[z v] and rho = E[z²] of the field z behind the labels."""
+    """The covariates that the theory uses for a pool: Omega, phi = E[z v] and rho = E[z²] of the field z behind the labels."""
     found = pool.moments
     rho = found.power if labels == "linear" else 1.0
     phi = found.z_over_y(labels) * found.along

@@ -1,4 +1,4 @@
-"""What a learning curve is about: a loss with ridge on Gaussian covariates and a teacher's labels (docs/theory/static.md)."""
+"""The task of a learning curve: a loss with ridge on Gaussian covariates and a teacher's labels (docs/theory/static.md)."""
 
 from typing import Literal
 

@@ -32,7 +32,7 @@ class MaxMargin(Stationary[EndModel, None]):
     }
 
     def refuses(self, problem: Problem, model: EndModel) -> str | None:
-        """It is about signs, weights without decay, and data that can be separated."""
+        """Refuse labels other than signs, weight decay, and data that cannot be separated."""
         if model.task is None or model.task.labels != "sign":
             return f"margins are known for labels that are the sign of a teacher; {_TEACHERS}."
         if float(model.task.lambda_) > 0:

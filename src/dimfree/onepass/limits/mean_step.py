@@ -1,4 +1,4 @@
-"""The exact mean of one step at finite d: how far the high-dimensional ODE is from the truth before any noise."""
+"""The exact mean of one step at finite d: how far the high-dimensional ODE is from it, without any noise."""
 
 from typing import NamedTuple
 

@@ -18,7 +18,7 @@ from dimfree.onepass.limits.integration import Integration
 from dimfree.onepass.start import Start
 from dimfree.states.blocks import Blocks
 
-A_RATE = 1000.0  # theta from which momentum is a rate to within half a per mille
+A_RATE = 1000.0  # from this theta on, momentum equals a rate up to half a per mille
 
 
 class Moving(eqx.Module):
@@ -56,7 +56,7 @@ class MomentumEquations(Integration[StructuredModel, Moving]):
 def moving_velocity(
     model: StructuredModel, state: Moving, theta: Float[Array, ""], alpha: Float[Array, ""], variance_on: bool
 ) -> Moving:
-    """The same for any share alpha of a gradient that moves weights at once."""
+    """The right-hand side for any share alpha of a gradient that moves weights at once."""
     p, k, blocks = model.width, model.units, state.blocks
     fields = blocks.fields(k)
     terms = gradient_terms(model, fields)

@@ -39,7 +39,7 @@ from dimfree.problem import Problem
 from dimfree.programs.compiled import quick_program
 from dimfree.states.overlaps import Overlaps
 
-_MOST_VECTORS = 200_000  # distinct eigenvalues of which nodes are found
+_MOST_VECTORS = 200_000  # distinct eigenvalues at most for which nodes are found
 
 
 class OverlapEquations(Equations[DirectionsModel, Overlaps]):
@@ -76,7 +76,7 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
         return f"at dimension {problem.dimension:,}"
 
     def warns(self, problem: Problem, model: DirectionsModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """Those of every equation, too few dimensions for the overlaps, and averages that are not exact."""
+        """The warnings of all equations, too few dimensions for the overlaps, and averages that are not exact."""
         variances, taught = np.diagonal(seen["Q"], axis1=-2, axis2=-1), model.taught
         return (
             *super().warns(problem, model, seen),
@@ -87,7 +87,7 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
         )
 
     def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
-        """Nodes that stand for very many eigenvalues are found from the vectors, which must fit into memory."""
+        """Refuse very many eigenvalues whose vectors, from which nodes are found, do not fit into memory."""
         if model.levels is not None and model.levels.s.size > _MOST_VECTORS:
             return (
                 f"the covariance has {model.levels.s.size} distinct eigenvalues, and nodes that stand for them are found for at "
@@ -108,7 +108,7 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
         return jnp.max(jnp.abs(state.Q))
 
     def growth(self, model: DirectionsModel, state: Overlaps, terms: GradientTerms) -> Float[Array, "p p"]:
-        """What the squares of the steps add to Q, at leading order in 1/d; nothing, at no cost, if the rate vanishes."""
+        """What the squares of the steps add to Q, at leading order in 1/d; zero, without computing it, if the rate vanishes."""
         weight, nothing = model.gamma / (model.width * model.batch), jnp.zeros_like(state.Q)
         return jax.lax.cond(weight > 0, lambda: weight * model.variance(state), lambda: nothing)
 
@@ -151,7 +151,7 @@ class HighDimensional(OverlapEquations):
     variance_on: ClassVar[bool] = True
 
     def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
-        """The limit needs one step to be small, its noise and its mean (docs/theory/committee.md, section 4)."""
+        """Refuse steps that are not small, by their noise or by their mean (docs/theory/committee.md, section 4)."""
         assert isinstance(problem, OnePassProblem)
         if model.taught is not None and (why := infinite_variance(problem, model.taught)):
             return why
@@ -173,8 +173,8 @@ class HighDimensional(OverlapEquations):
         return _program(self, model, variance_on=True)
 
     def warns(self, problem: Problem, model: DirectionsModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """Near the edge of stability terms of order 1/d decide, which is known by keeping them (docs/choose.md)."""
-        if model.levels is not None:  # where these are not worked out, but how large steps are is known
+        """Warn near the edge of stability, where terms of order 1/d matter: they are computed to see it (docs/choose.md)."""
+        if model.levels is not None:  # these terms are not worked out here, but the size of steps is known
             return (*super().warns(problem, model, seen), *large_eigenvalue(model.levels))
         return (*super().warns(problem, model, seen), *_corrected(problem, model, seen))
 
@@ -195,7 +195,7 @@ class _WithNextOrder(HighDimensional):
 
 
 def compiling(model: DirectionsModel) -> float:
-    """CPU seconds until a program of these equations is there, the one that looks at its warnings included."""
+    """CPU seconds to compile a program of these equations, and the one that computes their warnings."""
     match model.activation:
         case Erf() | Polynomial():
             return 5.0
@@ -223,20 +223,20 @@ def _corrected(problem: Problem, model: DirectionsModel, seen: Mapping[str, Valu
 
 
 def _still(model: DirectionsModel) -> DirectionsModel:
-    """Of a vanishing learning rate, which is the weight of the variance and nothing else."""
+    """The model at learning rate 0, which removes the variance term and nothing else."""
     return eqx.tree_at(lambda m: m.gamma, model, jax.device_put(0.0))
 
 
 def _program(
     one: OverlapEquations, model: DirectionsModel, *, variance_on: bool
 ) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
-    """Whose program solves the equations: that of overlaps, of overlaps for every eigenvalue, or of velocities too."""
+    """The program that solves the equations: of overlaps, of overlaps for every eigenvalue, or with velocities, too."""
     levels = model.levels
     if levels is None:
         return one, model
     if model.momentum and float(model.theta) < A_RATE:
         return MomentumEquations(one.rtol, one.atol, variance_on), levels.gaussian
-    # a rate is all that is left of momentum that forgets fast
+    # momentum that forgets fast is only another rate
     rate = replace(levels.gaussian, gamma=model.effective_rate, momentum=False, nesterov=False)
     return BlockEquations(one.rtol, one.atol), rate if variance_on else _still(rate)
 

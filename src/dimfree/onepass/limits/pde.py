@@ -10,7 +10,7 @@ particle stand:
 - labels from a teacher: (M, r) with exact pair kernels where only the first layer is trained, functions are erf or polynomials
   and directions at most two; (a, b, s, r) on nodes of the teacher's span otherwise.
 
-A schedule is a clock: what flows feels the learning rate only through its integral.
+A schedule is only a change of time: the flow depends on the learning rate through its integral alone.
 """
 
 from collections.abc import Mapping
@@ -63,7 +63,7 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """Its own neurons are those of the network that was drawn."""
+        """Vectors, if it starts from the neurons of the drawn network."""
         return frozenset({"vectors"} if self.own_start else ())
 
     def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
@@ -117,7 +117,7 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
         return Underway(last, state.kept, key, state.falls & falls), observed
 
     def failure(self, model: OnePassModel, state: Underway) -> str | None:
-        """A flow down the risk that goes up was solved with too large steps."""
+        """Why the flow is wrong: the risk must fall along it, and rises if steps are too large."""
         if bool(state.falls):
             return None
         return (
@@ -166,7 +166,7 @@ def form_of(model: OnePassModel) -> Form[Any]:
 
 
 def _rule_refusal(model: OnePassModel) -> str | None:
-    """Training rules under which the flow is another one."""
+    """Why this training rule has another flow, in one sentence."""
     if model.beyond_square:
         return square_only(model.beyond_square)
     if model.spherical:
@@ -186,7 +186,7 @@ def _rule_refusal(model: OnePassModel) -> str | None:
 
 
 class OwnStart(DistributionalDynamics):
-    """The same on the hypercube from the network's own (a, u, s): what is left of the gap to SGD is not that u was not zero."""
+    """The same on the hypercube from the network's own (a, u, s), so that a gap to SGD cannot come from u = 0 at the start."""
 
     name: ClassVar[str] = "pde-own-start"
     summary: ClassVar[str] = "the same on the hypercube, from the weights that the network really starts with"

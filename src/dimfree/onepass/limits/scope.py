@@ -1,4 +1,4 @@
-"""What the limits of overlaps are not derived for, said in one place."""
+"""What the limits of overlaps are not derived for, in one place."""
 
 import numpy as np
 
@@ -65,5 +65,5 @@ def _exponential_of_polynomial(problem: OnePassProblem, sigma: Polynomial) -> st
 
 
 def square_only(given: str) -> str:
-    """The refusal of whatever is derived for the square loss of values alone."""
+    """The refusal of descriptions that are derived for the square loss of values only."""
     return f"it is derived for the square loss of values with Gaussian noise, not for {given}; use sgd or chain."

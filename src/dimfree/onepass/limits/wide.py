@@ -38,7 +38,7 @@ from dimfree.problem import Problem
 from dimfree.programs.compiled import brief_program
 from dimfree.states.particles import MOST_PAIRS, Particles, particles
 
-_NARROW = 8  # width up to which all pairs at all angles take microseconds
+_NARROW = 8  # up to this width all pairs at all angles take microseconds
 _INFINITE = 1e32  # a dimension in which angles between random directions are rounding errors
 _CUT_OFF = 1e-6  # largest term that the series of the dimensionless limit may leave out
 
@@ -50,7 +50,7 @@ class WideNetwork(Equations[TargetModel, Particles]):
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def remedy(self, model: TargetModel) -> str:
-        """Their equations have no learning rate to lower."""
+        """What to change when the equations blow up; they have no learning rate to lower."""
         return "stop earlier with run.until, or choose a bounded activation"
 
     @abstractmethod
@@ -84,7 +84,7 @@ class WideNetwork(Equations[TargetModel, Particles]):
         return f"at width {model.width}"
 
     def warns(self, problem: Problem, model: TargetModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """Those of every equation, and averages that are not exact."""
+        """The warnings of all equations, and averages that are not exact."""
         inexact = inexact_kernels(model, seen["Q_diagonal"], problem.times)
         return (*super().warns(problem, model, seen), *inexact)
 
@@ -110,7 +110,7 @@ class WideNetwork(Equations[TargetModel, Particles]):
         return Particles(dM - model.omega * state.M, dq - 2 * model.omega * state.q, da)
 
     def observe(self, model: TargetModel, states: Particles) -> Observed:
-        """Q itself is not known to this limit, and would not fit: its diagonal C_ii + q_i is given."""
+        """Observables; this limit does not know Q, but only its diagonal C_ii + q_i."""
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), states)
         risks = jax.lax.map(lambda state: self.terms(model, state).risk, flat).reshape(states.a.shape[:2])
         norms = states.norms(model.target.P)

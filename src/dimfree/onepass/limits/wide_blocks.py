@@ -64,7 +64,7 @@ class WideBlocks(Integration[StructuredModel, BlockParticles]):
 
 
 def without_blocks(problem: Problem, model: StructuredModel) -> str | None:
-    """Where particles for every eigenvalue are not derived, do not fit, or say nothing that gradient flow would not."""
+    """Why there are no particles for every eigenvalue: not derived, too large for memory, or the same as gradient flow."""
     if model.hidden_labels:
         return model.hidden_labels
     if model.momentum:

@@ -2,7 +2,7 @@
 
 SGD is sequential, but within a block of samples everything it needs of the d-dimensional inputs is how they overlap with
 the weights at the start of the block and with each other. So a block costs a few matrix products, and then small
-sequential updates on numbers that do not know d. It is the same SGD, on vectors (vectors.py) and on overlaps (chain.py).
+sequential updates on arrays that do not depend on d. It is the same SGD, on vectors (vectors.py) and on overlaps (chain.py).
 
 Inside a block the weights are W = pi * (W_0 + Cᵀ X), with a factor pi per neuron for decay and normalisation and one row
 of C per sample (docs/theory/committee.md, section 1.1). The replica axis is last everywhere, so that it vectorises.
@@ -86,7 +86,7 @@ def gradients(
     labels: Float[Array, "batch r"],
     gram: Float[Array, "batch batch r"],
 ) -> tuple[Float[Array, "batch p r"], Float[Array, "batch p r"]]:
-    """What each sample asks of preactivations, c = a sigma'(lambda) e, and of the second layer, sigma(lambda) e.
+    """The gradients of each sample: c = a sigma'(lambda) e for preactivations, and sigma(lambda) e for the second layer.
 
     Where the norm of the first layer's gradient is clipped, one factor shortens all errors of the batch (docs/theory/losses.md,
     section 4).

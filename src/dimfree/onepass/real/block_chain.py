@@ -93,7 +93,7 @@ def drawn_samples(
 
 
 def own_law_pays(model: StructuredModel) -> bool:
-    """Whether the chain knows less than the vectors do: the directions it follows are fewer than half of all."""
+    """Whether the chain is cheaper than vectors: it follows fewer than half of all directions."""
     followed = np.sum(np.minimum(model.vectors, np.asarray(model.multiplicities)))
     return model.s.size <= MOST_LEVELS and bool(followed < float(model.dimension) / 2)
 

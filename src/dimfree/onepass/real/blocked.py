@@ -1,4 +1,4 @@
-"""SGD in blocks, to any step: the path depends on the seed alone, not on the times at which it is looked at."""
+"""SGD in blocks, to any step: the path depends on the seed alone, not on the saved times."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from dimfree.problem import Problem
 
 M = TypeVar("M", bound=OnePassModel, contravariant=True)
 Network = TypeVar("Network")
-COMPILING = 4.0  # CPU seconds until the programs of a run are there
+COMPILING = 4.0  # CPU seconds to compile the programs of a run
 _MANY, _CARRIED = 4, 0.5  # from how many replicas on, and from which share of one of them, a tail is called heavy
 
 

@@ -2,8 +2,8 @@
 
 An input shows its cluster by its coordinates along the directions of the means and by the length of the rest. Where all
 variances are equal the rest says nothing: XOR and two clusters have closed forms then. Else the errors of the best rule are
-counted at fixed points, at the dimension of the problem: clusters of different variance can be distinguished by the rest alone when
-dimensions are many.
+counted at fixed points, at the dimension of the problem: clusters of different variance can be distinguished
+by the rest alone when dimensions are many.
 """
 
 from functools import lru_cache
