@@ -11,21 +11,20 @@ import numpy as np
 
 from dimfree.errors import ProblemError, type_and_first_line
 from dimfree.functions.activation import Activation, General, PiecewiseLinear, Polynomial
+from dimfree.functions.few_lengths import OnVectors, Vector, on_vectors
 
 _REACH = 20.0  # preactivations beyond this have no weight
 _STEPS = (1 / 3, 1 / 4, 1 / 5, 1 / 6, 1 / 8, 1 / 12, 1 / 16, 1 / 32)
 _SUSPECTS, _WINDOWS = 256, 64
 _FASTEST = 50.0  # largest ratio of slope and size that quadrature resolves
-_Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
-_OnVectors = Callable[[_Vector], _Vector]
 
 
 class _Derivatives(NamedTuple):
     function: Callable[..., jax.Array]
-    value: _OnVectors
-    slope: _OnVectors
-    curvature: _OnVectors
-    third: _OnVectors
+    value: OnVectors
+    slope: OnVectors
+    curvature: OnVectors
+    third: OnVectors
 
 
 def understand(function: Callable[..., jax.Array], name: str) -> Activation:
@@ -50,12 +49,8 @@ def _derivatives(function: Callable[..., jax.Array]) -> _Derivatives:
     def along(f: Callable[[jax.Array], jax.Array]) -> Callable[[jax.Array], jax.Array]:
         return lambda x: jax.jvp(f, (x,), (jnp.ones_like(x),))[1]
 
-    def on_numpy(f: Callable[[jax.Array], jax.Array]) -> _OnVectors:
-        compiled = jax.jit(f)
-        return lambda x: np.asarray(compiled(jnp.asarray(x)), dtype=float)
-
     return _Derivatives(
-        function, *(on_numpy(f) for f in accumulate([function, along, along, along], lambda f, _: along(f)))
+        function, *(on_vectors(f) for f in accumulate([function, along, along, along], lambda f, _: along(f)))
     )
 
 
@@ -82,7 +77,7 @@ def _check(f: _Derivatives, name: str) -> None:
         raise ProblemError(f"the activation {name} is not elementwise; it must map each number on its own.")
 
 
-def _is_complex(function: Callable[..., jax.Array], probe: _Vector) -> bool:
+def _is_complex(function: Callable[..., jax.Array], probe: Vector) -> bool:
     try:
         # behind a lambda: jax crashes when it is given a function without weak references (NumPy's) for a second time
         seen = jax.eval_shape(lambda x: function(x), jnp.asarray(probe))  # noqa: PLW0108
@@ -101,7 +96,7 @@ def _check_growth(f: _Derivatives, name: str) -> None:
         )
 
 
-def jumps(f: _OnVectors) -> list[float]:
+def jumps(f: OnVectors) -> list[float]:
     """Where f jumps: intervals across which its difference does not shrink when they do."""
     grid = np.linspace(-_REACH, _REACH, 8193) + 1.234e-4  # off the round numbers, where kinks often are
     values = f(grid)
@@ -117,7 +112,7 @@ def jumps(f: _OnVectors) -> list[float]:
     return [_snapped(x) for x in (0.5 * (left + right)[persists]).tolist()]
 
 
-def _unusual(differences: _Vector) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+def _unusual(differences: Vector) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
     """In every window the few differences that stand out of it, so that fast growth elsewhere hides nothing."""
     windows = differences.reshape(_WINDOWS, -1)
     odd = np.abs(windows - np.median(windows, axis=1, keepdims=True))
@@ -152,7 +147,7 @@ def _as_piecewise_linear(f: _Derivatives, kinks: tuple[float, ...], name: str) -
 def _trapezoid_step(f: _Derivatives, name: str) -> float:
     """The coarsest trapezoidal rule that integrates the function and its slope at preactivation variance 4."""
 
-    def moments(step: float) -> _Vector:
+    def moments(step: float) -> Vector:
         x = np.arange(-9, 9 + step / 2, step)
         weight = np.exp(-0.5 * x**2) * step / sqrt(2 * np.pi)
         value, slope = f.value(2 * x), f.slope(2 * x)

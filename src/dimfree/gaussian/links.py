@@ -8,7 +8,6 @@ from collections.abc import Callable
 from math import factorial, sqrt
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from numpy.polynomial.hermite_e import hermevander
@@ -16,6 +15,7 @@ from scipy.integrate import cubature
 
 from dimfree.errors import ProblemError
 from dimfree.functions import Activation, activation
+from dimfree.functions.few_lengths import on_vectors
 from dimfree.gaussian.nodes import Vector
 from dimfree.problem.activation import Written
 
@@ -93,11 +93,11 @@ def on_points(function: Callable[..., Array], name: str = "link") -> Callable[[V
         raise ProblemError(
             f"the {name} is {function!r}, which is no function; give one, or its name as module:function."
         )
-    each = jax.jit(jax.vmap(function))
+    each = on_vectors(jax.vmap(function))
 
     def on_points(x: Vector) -> Vector:
         try:
-            values = np.asarray(each(jnp.asarray(x)), dtype=float)
+            values = each(x)
         except Exception as failure:
             raise ProblemError(
                 f"the {name} does not run on a jax array ({type(failure).__name__}); write it with jax.numpy functions."
