@@ -36,25 +36,25 @@ def kernel(inputs: Values) -> Values:
     """kappa, A, B at points (q_u, c, q_w)."""
     sigma = activation(inputs["activation"])
     q_u, c, q_w = jnp.asarray(inputs["points_qu_c_qw"]).T
-    return two_point(sigma, sigma, q_u, c, q_w)._asdict()
+    return eqx.filter_jit(two_point)(sigma, sigma, q_u, c, q_w)._asdict()
 
 
 def rhs_terms(inputs: Values) -> Values:
     """The separate terms of the right-hand side, and the risk."""
     m, state = _model(inputs), _state(inputs)
-    terms = gradient_terms(m, state)._asdict()
-    return terms | {"PsiVar": variance(m, state)}
+    terms, PsiVar = eqx.filter_jit(lambda: (gradient_terms(m, state), variance(m, state)))()
+    return terms._asdict() | {"PsiVar": PsiVar}
 
 
 def rhs(inputs: Values) -> Values:
     """The right-hand side with all options."""
-    velocity = HighDimensional().velocity(_model(inputs), jnp.zeros(()), _state(inputs))
+    velocity = eqx.filter_jit(HighDimensional().velocity)(_model(inputs), jnp.zeros(()), _state(inputs))
     return {"dM": velocity.M, "dQ": velocity.Q, "da": velocity.a}
 
 
 def one_step_mean(inputs: Values) -> Values:
     """The exact mean of one step."""
-    step = mean_step(_model(inputs), _state(inputs))
+    step = eqx.filter_jit(mean_step)(_model(inputs), _state(inputs))
     return {"EdM": step.M, "EdQ": step.Q}
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from math import inf
 from typing import Any
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -91,7 +93,8 @@ def radial_kernel(inputs: Values) -> Values:
     """V(r) and U(r, r') of the two Gaussians."""
     sigma, Delta, r = _activation(inputs), inputs["Delta"], jnp.asarray(float(inputs["r"]))
     other = jnp.asarray(float(inputs["rp"]))
-    return {"V": potential(sigma, Delta, r), "U": interaction(sigma, Delta, r, other, float(inputs["d"]))}
+    V, U = jax.jit(lambda: (potential(sigma, Delta, r), interaction(sigma, Delta, r, other, float(inputs["d"]))))()
+    return {"V": V, "U": U}
 
 
 def radial_flow(inputs: Values) -> Values:
@@ -106,7 +109,7 @@ def radial_flow(inputs: Values) -> Values:
 
 def radial_minimum(inputs: Values) -> Values:
     """The smallest risk on the grid that the note writes."""
-    field = two_gaussians(_activation(inputs), inputs["Delta"], float(inputs["d"]))
+    field = eqx.filter_jit(two_gaussians)(_activation(inputs), inputs["Delta"], float(inputs["d"]))
     pieces = re.findall(r"(linspace|geomspace)\(([\d.]+),([\d.]+),(\d+)\)", inputs.get("note", ""))
     radii = [getattr(np, rule)(float(low), float(high), int(count)) for rule, low, high, count in pieces]
     grid = np.concatenate(radii) if radii else default_grid()

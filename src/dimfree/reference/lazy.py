@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -10,6 +11,7 @@ from dimfree.lazy.kernel import compiled_kernel
 from dimfree.lazy.linear import at_time, linearised
 from dimfree.lazy.model import LazyModel
 from dimfree.lazy.network import Shape, Weights
+from dimfree.lazy.observe import Errors
 
 Values = dict[str, Any]
 
@@ -24,8 +26,13 @@ def flow(inputs: Values) -> Values:
     """The linearised flow of a given network."""
     X, y, held, a, W = (jnp.asarray(inputs[name], dtype=float) for name in ("X", "y", "X_held", "a", "W"))
     model = LazyModel(_shape(inputs), a.size, jnp.asarray(inputs["gamma"]), X, y, held, jnp.zeros(len(held)))
-    solved = linearised(model, Weights(a, W))
-    seen = [at_time(model, solved, t * model.clock) for t in inputs["t"]]
+
+    @jax.jit
+    def observed() -> list[tuple[Errors, jax.Array]]:
+        solved = linearised(model, Weights(a, W))
+        return [at_time(model, solved, t * model.clock) for t in inputs["t"]]
+
+    seen = observed()
     return {
         "residual": [one.residual for one, _ in seen],
         "movement": [one.movement for one, _ in seen],

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import equinox as eqx
+
 from dimfree.functions.leap import coordinate_leap, subspace_leap
 from dimfree.gaussian.links import information_exponent as exponent_of
 from dimfree.questions.escape.sphere import escape_time, hermite_drift
@@ -33,7 +35,7 @@ def information_exponent(inputs: Values) -> Values:
     """Information exponents of written links, drifts and escape times of Hermite links."""
     return {
         "exponent": [exponent_of(expression(written)) for written in inputs["links"]],
-        "hek_drift": [float(hermite_drift(*case)) for case in inputs["hek_m_ell_gamma_Delta"]],
+        "hek_drift": [float(eqx.filter_jit(hermite_drift)(*case)) for case in inputs["hek_m_ell_gamma_Delta"]],
         "escape_time": [escape_time(*case) for case in inputs["escape_m0_m1_ell"]],
     }
 
