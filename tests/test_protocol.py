@@ -20,36 +20,37 @@ from dimfree.results.record import cost_of, record
 from dimfree.setting import model_of, why_not
 from stages import gating
 
+TOGETHER = 8  # runs that one program makes; forty of them are the same program five times
 TEACHER = df.Problem(
     dimension=200,
     network=df.TwoLayer(width=2),
     data=df.Teacher(units=1, noise=0.01),
-    run=df.Run(until=2.0, replicas=6, points=6),
+    run=df.Run(until=2.0, replicas=TOGETHER, points=6),
 )
 CLUSTERS = df.Problem(
     data=df.TwoClusters(),
     training=df.MultiPass(weight_decay=1.0),
     dimension=200,
-    run=df.Run(until=2.0, replicas=6, points=6, spacing="linear"),
+    run=df.Run(until=2.0, replicas=TOGETHER, points=6, spacing="linear"),
 )
 GAUSSIANS = df.Problem(
     data=df.TwoGaussians(),
     dimension=12,
     network=df.TwoLayer(width=60, activation="ramp"),
-    run=df.Run(until=0.5, replicas=6, points=5, spacing="linear"),
+    run=df.Run(until=0.5, replicas=TOGETHER, points=5, spacing="linear"),
 )
 POINTS = df.Problem(
     data=df.DrawnPoints(samples=8, held_out=20),
     network=df.ScaledTwoLayer(width=200, output_scale=1.0),
     dimension=6,
-    run=df.Run(until=5.0, replicas=6, points=6),
+    run=df.Run(until=5.0, replicas=TOGETHER, points=6),
 )
 HYPERCUBE = df.Problem(
     data=df.Hypercube(noise=0.01),
     dimension=20,
     network=df.TwoLayer(width=30),
     training=df.OnePass(learning_rate=30.0, batch=10),
-    run=df.Run(until=2.0, replicas=6, points=5, spacing="linear"),
+    run=df.Run(until=2.0, replicas=TOGETHER, points=5, spacing="linear"),
 )
 ROWS = df.Problem(
     data=df.Teacher(
@@ -62,13 +63,13 @@ ROWS = df.Problem(
     ),
     network=df.TwoLayer(width=2, activation="linear"),
     training=df.OnePass(learning_rate=0.2),
-    run=df.Run(until=2.0, replicas=6, points=6),
+    run=df.Run(until=2.0, replicas=TOGETHER, points=6),
 )
 MANIFOLD = df.Problem(
     dimension=60,
     data=df.HiddenManifold(latent=30, units=1, noise=0.01),
     network=df.TwoLayer(width=2),
-    run=df.Run(until=2.0, replicas=6, points=6),
+    run=df.Run(until=2.0, replicas=TOGETHER, points=6),
 )
 COVARIATES = df.Problem(
     data=df.Covariates(),
@@ -116,6 +117,7 @@ CASES = [(case, one.name) for case, problem in PROBLEMS.items() for one in candi
 # one of every setting, and of every family of accounts; the others run in the second stage
 PLAIN = ("teacher", "points", "rows", "clusters", "covariates")
 GATES = [(case, name) for case, name in CASES if case in PLAIN]
+AGREEING = [gate for gate in GATES if gate != ("covariates", "fitted")]  # itself with another key: 80 fits
 
 # How far the mean risk may be from real SGD at the last time, in per cent. Gradient flow drops the variance of the steps; the
 # limits of infinite width drop it too, and at width 2 the correlations between units as well.
@@ -235,7 +237,7 @@ def test_in_two_pieces_is_in_one(case, name):
 
 
 @pytest.mark.parametrize(
-    ("case", "name"), gating([(case, name) for case in AGREES_WITHIN for name in AGREES_WITHIN[case]], GATES)
+    ("case", "name"), gating([(case, name) for case in AGREES_WITHIN for name in AGREES_WITHIN[case]], AGREEING)
 )
 def test_it_agrees_with_the_real_thing_at_one_declared_point(case, name):
     expected = real_risk(case)
