@@ -2,6 +2,7 @@
 
 import itertools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -78,13 +79,13 @@ def test_sgd_is_that_of_the_sheet_on_the_same_samples():
     eta, d, batch, steps = problem.time_step, 7, 3, 12
     assert eta == pytest.approx(0.1)
     sgd = VectorSGD()
-    found = sgd.run(m, start, jnp.asarray([0.0, steps * eta]), key, replicas)
-    per_block = sgd.steps_per_block(m)
+    found = eqx.filter_jit(sgd.run)(m, start, jnp.asarray([0.0, steps * eta]), key, replicas)
+    per_block, draw = sgd.steps_per_block(m), eqx.filter_jit(m.law.draw)
     sigma = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731
     for replica in range(replicas):
         w, a = np.asarray(start.weights) / d**0.5, np.asarray(start.measured.a)
         for step in range(steps):
-            X, y = m.law.draw(jax.random.fold_in(key, step // per_block), replicas, per_block * batch, d)
+            X, y = draw(jax.random.fold_in(key, step // per_block), replicas, per_block * batch, d)
             part = slice(step % per_block * batch, (step % per_block + 1) * batch)
             x, label = np.asarray(X[replica, part], dtype=float), np.asarray(y[part, replica])
             at = sigma(x @ w.T - 0.5)
@@ -104,7 +105,7 @@ def test_what_is_seen_of_a_network_is_that_of_all_inputs():
     problem = SMALL.replace(dimension=10)
     m, start = model(problem), draw_start(problem, jax.random.key(1), vectors=True)
     W, a = 2 * start.weights, start.measured.a + 1.0
-    seen = hypercube_look(m, W, start.bias, a)
+    seen = eqx.filter_jit(hypercube_look)(m, W, start.bias, a)
     x = np.array(list(itertools.product((-1.0, 1.0), repeat=10)))
     f = np.asarray(m.activation(jnp.asarray(x) @ W.T / 10**0.5 - 0.5) @ a / 5)
     risk = ((sheet_target(x) - f) ** 2).mean() / 2
@@ -131,7 +132,7 @@ def test_the_field_is_that_of_the_sheet():
     assert isinstance(form, HypercubeForm)
     kept = form.law(m, draw_start(problem, jax.random.key(0), vectors=True), n)[1]
     particles = SubspaceNeurons(*(jnp.asarray(x) for x in (a, np.full(n, -0.5), u, s)))
-    velocity, _ = form.field(m, kept).terms(particles)
+    velocity, _ = eqx.filter_jit(lambda: form.field(m, kept).terms(particles))()
     z = np.asarray(all_signs(2))
     G, w = np.polynomial.hermite_e.hermegauss(60)
     w = w / w.sum()

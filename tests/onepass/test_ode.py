@@ -82,8 +82,8 @@ def test_the_teacher_is_a_fixed_point_even_with_the_variance_term():
         data=df.Teacher(units=2, noise=0.0, overlap=[[1.0, 0.3], [0.3, 1.2]]),
     )
     P = jnp.asarray(p.teacher_overlap)
-    velocity = df.HighDimensional().velocity(df.model(p), jnp.zeros(()), df.Overlaps(P, P, jnp.ones(2)))
-    for part in jax.tree.leaves(velocity):
+    velocity = eqx.filter_jit(df.HighDimensional().velocity)
+    for part in jax.tree.leaves(velocity(df.model(p), jnp.zeros(()), df.Overlaps(P, P, jnp.ones(2)))):
         np.testing.assert_allclose(part, 0, atol=1e-14)
 
 
@@ -224,4 +224,4 @@ def test_time_zero_is_the_start():
     start = start_of(p)
     found = solve(df.HighDimensional(), df.model(p), start, jnp.asarray([0.0, 1.0]))
     np.testing.assert_array_equal(found["Q"][0, 0], start.overlaps.Q)
-    np.testing.assert_allclose(found["risk"][0, 0], risk(df.model(p), start.overlaps), rtol=1e-14)
+    np.testing.assert_allclose(found["risk"][0, 0], eqx.filter_jit(risk)(df.model(p), start.overlaps), rtol=1e-14)
