@@ -1,4 +1,4 @@
-"""Shared by all tests: shapes and types of the package are checked at run time, hypothesis is kept short, laws are compared."""
+"""Shared by all tests: shapes and types are checked at run time, hypothesis is kept short, laws are compared."""
 
 import os
 
@@ -13,24 +13,26 @@ os.environ.setdefault("DIMFREE_CACHE", "off")
 
 from jaxtyping import install_import_hook
 
-install_import_hook("dimfree", "strict_types.check")
+from stages import QUICK, SEED, TYPES_CHECKED, drawn, mark_quick
 
-import ctypes  # noqa: E402
-import gc  # noqa: E402
-import resource  # noqa: E402
-import sys  # noqa: E402
-from collections.abc import Callable  # noqa: E402
-from pathlib import Path  # noqa: E402
+if TYPES_CHECKED:
+    install_import_hook("dimfree", "strict_types.check")
 
-import jax  # noqa: E402
-import numpy as np  # noqa: E402
-import pytest  # noqa: E402
-from hypothesis import settings  # noqa: E402
-from scipy import stats  # noqa: E402
+import ctypes
+import gc
+import resource
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
-from dimfree.programs import compiled  # noqa: E402
-from dimfree.programs.remembered import Remembered  # noqa: E402
-from stages import SEED, drawn, mark_quick  # noqa: E402
+import jax
+import numpy as np
+import pytest
+from hypothesis import settings
+from scipy import stats
+
+from dimfree.programs import compiled
+from dimfree.programs.remembered import Remembered
 
 settings.register_profile("short", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("short")
@@ -50,6 +52,13 @@ def pytest_report_header() -> str:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(pytest_report_header())
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`pytest -m quick` does not import the other files."""
+    if config.option.markexpr != "quick" or collection_path.is_dir():
+        return None
+    return str(collection_path.relative_to(config.rootpath)) not in QUICK or None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -14,6 +14,14 @@ os.environ.setdefault(SEED, str(secrets.randbelow(2**32)))
 
 ALWAYS = ("test_fuzz.py",)  # drawn anew in every run
 
+# Checks of shapes and types at run time take a tenth of the time. Every second process of a run makes them, and the seed decides
+# whether the first process is one, so that another half of the files is checked in every run. A single process always checks.
+_PROCESS, _PROCESSES = (
+    int(os.environ.get(f"PYTEST_XDIST_WORKER{name}", otherwise).removeprefix("gw"))
+    for name, otherwise in (("", "gw0"), ("_COUNT", "1"))
+)
+TYPES_CHECKED = _PROCESSES == 1 or (_PROCESS + int(os.environ[SEED])) % 2 == 0
+
 
 def gating(cases: Iterable[object], gates: Sequence[object]) -> list[ParameterSet]:
     """All cases of a parameter: those in `gates` in the first stage, the others in the second."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
 
 from dimfree.states.overlaps import Overlaps, eigenpairs, factor
+from stages import TYPES_CHECKED
 
 factor_jit = jax.jit(factor, static_argnums=1)
 
@@ -27,6 +28,7 @@ def gram(seed: int, rows: int, columns: int, twins: tuple[int, int] | None = Non
     return Omega
 
 
+@pytest.mark.skipif(not TYPES_CHECKED, reason="this process of the run does not check types")
 def test_shapes_are_checked_in_tests():
     with pytest.raises(TypeCheckError):
         Overlaps(jnp.zeros((2, 3)), jnp.zeros((2, 1)), jnp.zeros(2))
