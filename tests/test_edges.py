@@ -163,11 +163,17 @@ def in_shell(command: str, folder, **environment: str) -> "subprocess.CompletedP
     ("command", "environment", "sentence"),
     [
         ("dimfree list > /dev/full", {}, "dimfree: the output could not be written: No space left on device."),
-        ("rmdir ../gone; dimfree solve", {}, "the output folder 'dimfree-results' cannot be written to"),
-        (
+        pytest.param(
+            "rmdir ../gone; dimfree solve",
+            {},
+            "the output folder 'dimfree-results' cannot be written to",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
             "dimfree solve --set run.until=0.1",
             {"JAX_PLATFORMS": "cuda"},
             "dimfree: jax cannot start with JAX_PLATFORMS = 'cuda' here",
+            marks=pytest.mark.slow,
         ),
     ],
 )

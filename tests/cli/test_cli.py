@@ -14,6 +14,8 @@ from dimfree.cli.commands import app
 
 runner = CliRunner()
 QUICK = ["--set", "dimension=40", "--set", "run.until=0.5", "--set", "run.replicas=2", "--set", "run.points=8"]
+FOUR = ["sgd", "chain", "ode", "gradient-flow"]  # all accounts run in tests/comparison
+ONLY = [word for name in FOUR for word in ("--only", name)]
 
 
 def invoke(*arguments: str):
@@ -29,19 +31,24 @@ def one_sentence(result, code: int) -> str:
 
 
 def test_compare_writes_a_figure_and_results_and_says_where(tmp_path):
-    result = invoke("compare", *QUICK, "--out", str(tmp_path / "out"))
+    result = invoke("compare", *QUICK, *ONLY, "--out", str(tmp_path / "out"))
     assert result.exit_code == 0, result.output
     assert "gradient-flow" in result.stdout
     assert str(tmp_path / "out" / "comparison.png") in result.stderr
     assert sorted(entry.name for entry in (tmp_path / "out").iterdir()) == ["comparison.nc", "comparison.png"]
 
 
-def test_compare_json_is_data_on_stdout_alone(tmp_path):
-    result = invoke("compare", *QUICK, "--json", "--seed", "3", "--out", str(tmp_path))
+EVERY = {*FOUR, "mean-field", "dimensionless", "pde", "diffusion"}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"), [(ONLY, {*FOUR}), pytest.param([], EVERY, marks=pytest.mark.slow)], ids=["only", "all"]
+)
+def test_compare_json_is_data_on_stdout_alone(options, expected, tmp_path):
+    result = invoke("compare", *QUICK, *options, "--json", "--seed", "3", "--out", str(tmp_path))
     found = json.loads(result.stdout)
     assert found["problem"]["run"]["seed"] == 3
-    theories = {"ode", "gradient-flow", "mean-field", "dimensionless", "pde"}
-    assert set(found["descriptions"]) == {"sgd", "chain", "diffusion"} | theories
+    assert set(found["descriptions"]) == expected
     assert result.stderr == ""
 
 

@@ -101,13 +101,13 @@ def test_a_plain_lambda_runs_through_sgd_chain_and_ode():
 
 def test_replicas_over_starts():
     """Every account has the starts of all others, and the first of them is the one that there was alone."""
-    several = SMALL.replace(**{"run.starts": 3, "run.replicas": 6})
+    several = SMALL.replace(**{"run.starts": 3, "run.replicas": 24})  # eight from each, as in `comparison`
     comparison = df.compare(several, until=0.5, only=["chain", "ode"])
     chain, ode = comparison.accounts["chain"], comparison.accounts["ode"]
-    assert chain["start"].values.tolist() == [0, 0, 1, 1, 2, 2]
+    assert chain["start"].values.tolist() == [0] * 8 + [1] * 8 + [2] * 8
     assert ode["start"].values.tolist() == [0, 1, 2]
     begins = ode["M"].values[0]
-    np.testing.assert_array_equal(chain["M"].values[0], np.repeat(begins, 2, axis=0))
+    np.testing.assert_array_equal(chain["M"].values[0], np.repeat(begins, 8, axis=0))
     assert len(np.unique(begins[:, 0, 0])) == 3
     alone = df.compare(SMALL, until=0.5, only=["ode"]).accounts["ode"]
     np.testing.assert_array_equal(alone["risk"].values[:, 0], ode["risk"].values[:, 0])
