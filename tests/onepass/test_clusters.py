@@ -301,3 +301,23 @@ def test_the_ode_is_the_limit_of_the_chain(case):
         x, y = ode[name].values, chain[name].values
         error = y.std(axis=1, ddof=1) / np.sqrt(y.shape[1])
         assert np.all(np.abs(y.mean(axis=1) - x[:, 0]) < 5.5 * error + 0.004), name
+
+
+@pytest.mark.slow
+def test_more_units_than_panels_are_nested_for_are_averaged_at_fixed_points():
+    """Derivatives of ReLU jump there, and the solver must get through all the same, to an error of about 1e-3."""
+    network = {"width": 4, "activation": "relu", "second_layer": "trained", "second_layer_start": "signs"}
+    one = df.Problem(
+        dimension=1000,
+        data={"kind": "clusters"},
+        network=network,
+        training={"learning_rate": 0.5, "loss": "logistic"},
+        run={"until": 3.0, "times": [1.0, 3.0], "replicas": 40},
+    )
+    assert model(one).roughness > 0 == model(one.replace(**{"network.activation": "erf"})).roughness
+    ode, chain = df.solve(one, "ode"), df.solve(one, "chain")
+    assert "sampled at fixed points" in ode.attrs["warnings"]
+    for name in ("Q", "M", "a", "risk", "test_error"):
+        x, y = ode[name].values, chain[name].values
+        error = y.std(axis=1, ddof=1) / np.sqrt(y.shape[1])
+        assert np.all(np.abs(y.mean(axis=1) - x[:, 0]) < 5.5 * error + 0.005), name

@@ -84,6 +84,11 @@ class DirectionsModel(OnePassModel):
         return False
 
     @property
+    def roughness(self) -> float:
+        """How far averages may jump as overlaps change: solvers that asked for less would take steps without end."""
+        return 0.0
+
+    @property
     def no_averages(self) -> str | None:
         """Why there is no such average, in one sentence."""
         return None

@@ -102,11 +102,12 @@ class Integration(Dynamics[M, Start, Integrated[Y]], Generic[M, Y]):
             # this size, beyond which rounding, enlarged by eta_a, lets it go no further; convergence is quadratic, so that what
             # is left is of the order of their square.
             return diffrax.Kvaerno5(root_finder=optimistix.Newton(rtol=1e-5, atol=1e-4, norm=optimistix.rms_norm))
-        return diffrax.Tsit5() if self.rtol > 1e-7 else diffrax.Dopri8()
+        return diffrax.Tsit5() if max(self.rtol, model.roughness) > 1e-7 else diffrax.Dopri8()
 
     def controller(self, model: M, until: Float[Array, ""]) -> diffrax.AbstractStepSizeController[Any, Any]:
         """Error control; steps that shrink to nothing announce a singularity at finite time."""
-        controller = diffrax.PIDController(rtol=self.rtol, atol=self.atol, dtmin=1e-13 * until, force_dtmin=False)
+        rtol, atol = max(self.rtol, model.roughness), max(self.atol, model.roughness)
+        controller = diffrax.PIDController(rtol=rtol, atol=atol, dtmin=1e-13 * until, force_dtmin=False)
         jumps = model.schedule.jumps
         return diffrax.ClipStepSizeController(controller, jump_ts=jumps) if jumps.size else controller
 

@@ -24,6 +24,7 @@ from dimfree.onepass.rule import rule_of
 from dimfree.states.overlaps import Overlaps
 
 _NODES, _FEWER = Rule(20), Rule(14)  # nodes for each panel, the second where panels are nested deepest
+_ROUGH = 1e-4  # one of 8192 points
 _TOGETHER = 200_000  # points of averages that are there at once
 
 
@@ -45,6 +46,11 @@ class ClusterModel(DirectionsModel):
     def any_loss(self) -> bool:
         """Averages over preactivations know every loss."""
         return True
+
+    @property
+    def roughness(self) -> float:
+        """At fixed points the derivative of an activation that bends jumps as fields move."""
+        return _ROUGH if self._fields > MOST_NESTED and self.activation.kinks else 0.0
 
     @property
     def no_averages(self) -> str | None:
