@@ -18,13 +18,14 @@ from dimfree.states.overlaps import Overlaps
 
 
 class GradientTerms(NamedTuple):
-    """Psi^M, Psi^GF, Psi^a, the Jacobian J and the risk R."""
+    """Psi^M, Psi^GF, Psi^a, the Jacobian J and the risk R; Psi^Var where one average gives all of them."""
 
     PsiM: Float[Array, "p k"]
     PsiGF: Float[Array, "p p"]
     Psia: Float[Array, " p"]
     J: Float[Array, "p n"]
     risk: Float[Array, ""]
+    Var: Float[Array, "p p"] | None = None
 
 
 class Cross(NamedTuple):

@@ -18,7 +18,17 @@ from dimfree.description import Observed
 from dimfree.functions.label_law import LabelLaw
 from dimfree.functions.sample_loss import ClippedLoss, SquareLoss
 from dimfree.functions.target import Committee, Target
+from dimfree.gaussian.any_loss.ladder import (
+    bayes_error,
+    finite_variance,
+    loss_errors,
+    loss_seconds,
+    loss_terms,
+    not_averaged,
+    task_of,
+)
 from dimfree.gaussian.any_loss.sampled import sampled_loss
+from dimfree.gaussian.any_loss.task import Task
 from dimfree.gaussian.components import has_components, overlap_components
 from dimfree.gaussian.moments import GradientTerms, gradient_terms, risk
 from dimfree.gaussian.offset_risk import offset_risk
@@ -73,16 +83,27 @@ class TargetModel(DirectionsModel):
         """Itself."""
         return self
 
+    @property
+    def task(self) -> Task:
+        """What averages of a loss that is not plain depend on."""
+        return task_of(self, self.clip_norm)
+
     def terms(self, state: Overlaps) -> GradientTerms:
-        """From two-point kernels."""
-        return gradient_terms(self, state)
+        """From two-point kernels, for other losses by an average over all preactivations."""
+        return gradient_terms(self, state) if self.plain else loss_terms(self.task, state)
 
     def variance(self, state: Overlaps) -> Float[Array, "p p"]:
         """By the ladder of the four-point term."""
-        return variance(self, state)
+        if self.plain:
+            return variance(self, state)
+        found = loss_terms(self.task, state).Var
+        assert found is not None
+        return found
 
     def lengthened(self, state: Overlaps) -> Float[Array, "p p"]:
         """Equation (1.5) of docs/theory/committee.md: E[(u.grad) c cᵀ]/2 is how Psi^Var changes as fields are stretched."""
+        if not self.plain:
+            return finite_variance(self.task, state, self.dimension)
         spread, stretched = jax.jvp(lambda s: _stretched_variance(self, state, s), (jnp.ones(()),), (jnp.ones(()),))
         return spread + 2 * stretched / self.dimension
 
@@ -95,12 +116,28 @@ class TargetModel(DirectionsModel):
         return teacher_observables(self, overlaps, bias)
 
     @property
+    def any_loss(self) -> bool:
+        """Averages over all preactivations know every loss."""
+        return True
+
+    @property
+    def no_averages(self) -> str | None:
+        """Losses and laws of labels without averages, and shortened gradients of a batch."""
+        if self.plain:
+            return None
+        if self.clip_norm is not None and self.batch > 1:
+            return f"training.clip norm with batch {self.batch} has no ode yet; use chain."
+        return not_averaged(self.task)
+
+    @property
     def risk_seconds(self) -> float:
-        """Risks of networks without offsets are not worth counting."""
-        return offset_seconds(self)
+        """Risks of the square loss of values are not worth counting without offsets."""
+        return offset_seconds(self) if self.excess else loss_seconds(self.task, self.width)
 
     def seconds(self, *, variance_on: bool) -> float:
         """All pairs of units, and the four-point term."""
+        if not self.plain:
+            return loss_seconds(self.task, self.width)
         n = self.width + self.units
         kernels = self.width * n * two_point_seconds(self.activation) + 2e-9 * self.width**2 * n + 3e-5
         return kernels + (variance_seconds(self) if variance_on else 0.0)
@@ -236,7 +273,8 @@ def level_overlaps(model: StructuredModel, network: Network) -> Blocks:
 def overlap_risk(model: TargetModel, state: Overlaps, bias: Float[Array, " p"] | None = None) -> Float[Array, ""]:
     """The population risk of one network: that of the square loss of values without the noise floor, else of labels as drawn."""
     if not model.excess:
-        return sampled_loss(model, state, bias if model.offsets else None)
+        averaged = not model.offsets and model.no_averages is None
+        return loss_errors(model.task, state).risk if averaged else sampled_loss(model, state, bias)
     if not model.offsets:
         return risk(model, state)
     assert bias is not None
@@ -254,7 +292,10 @@ def offset_seconds(model: TargetModel) -> float:
 
 
 def teacher_observables(model: TargetModel, overlaps: Overlaps, bias: Float[Array, "t r p"] | None = None) -> Observed:
-    """Overlaps, second layer, offsets if there are any, and the risk, for one polynomial direction degree by degree too."""
+    """Overlaps, second layer, offsets if there are any, and the risk, for one polynomial direction degree by degree too.
+
+    Of classes there are the test error, that against the sign of f*, and the lowest one.
+    """
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (overlaps, bias))
     one: Callable[[tuple[Overlaps, Array | None]], Array] = lambda now: overlap_risk(model, *now)  # noqa: E731
     count, width = flat[0].a.shape
@@ -263,6 +304,11 @@ def teacher_observables(model: TargetModel, overlaps: Overlaps, bias: Float[Arra
     seen = {"risk": values.reshape(overlaps.a.shape[:2]), "Q": overlaps.Q, "M": overlaps.M, "a": overlaps.a}
     if model.offsets:
         return seen | ({"bias": bias} if bias is not None else {})
+    if model.labels.signs:
+        errors = jax.lax.map(lambda now: loss_errors(model.task, now[0]), flat, batch_size=together)
+        best = jnp.broadcast_to(bayes_error(model.task), overlaps.a.shape[:2])
+        told = {name: values.reshape(overlaps.a.shape[:2]) for name, values in errors._asdict().items()}
+        return seen | told | {"bayes_error": best}
     if not (model.excess and has_components(model.target)):
         return seen
     parts = jax.lax.map(lambda now: overlap_components(model, now[0]), flat, batch_size=together)

@@ -6,9 +6,19 @@ from dimfree.setting import Setting, Variable
 _UNIT = ("time", "replica", "unit")
 
 VARIABLES = {
-    "risk": Variable(("time", "replica"), "1", "population risk E[(f* - f)²]/2 without the noise floor"),
+    "risk": Variable(
+        ("time", "replica"),
+        "1",
+        "population risk E[(f* - f)²]/2 without the noise floor; of other losses E l(f, y)",
+    ),
     "test_error": Variable(
         ("time", "replica"), "1", "how often the sign of f is not the label as drawn; f = 0 counts half", share=True
+    ),
+    "clean_error": Variable(
+        ("time", "replica"),
+        "1",
+        "how often the sign of f is not that of the teacher, without flips and noise",
+        share=True,
     ),
     "bayes_error": Variable(("time", "replica"), "1", "the lowest test error that any rule has", share=True),
     "components": Variable(

@@ -20,6 +20,7 @@ from dimfree.reference import (
     lazy,
     learning_curves,
     limits,
+    losses,
     mean_field,
     mixtures,
     phase_retrieval,
@@ -121,19 +122,19 @@ ADAPTERS: dict[str, Callable[[Values], Values]] = {
     "mixture_rhs": mixtures.rhs,
     "mixture_step_mean": mixtures.step_mean,
     "mixture_traj": mixtures.trajectory,
+    "loss_rhs": losses.loss_rhs,
+    "loss_step_mean": losses.loss_step_mean,
+    "loss_traj": losses.loss_traj,
+    "perceptron_curve": losses.perceptron_curve,
+    "bayes_error": losses.bayes_error,
+    "robust_floor": losses.robust_floor,
+    "robust_curve": losses.robust_curve,
 }
 
 
 # Subjects of reference files that dimfree does not build yet, by name: nothing is skipped in silence.
 WAITING: dict[str, str] = {
     "another-schema": "a file of a subject that has no adapter",
-    "bayes_error": "the lowest error that any rule has",
-    "loss_rhs": "equations of any loss",
-    "loss_step_mean": "equations of any loss",
-    "loss_traj": "equations of any loss",
-    "perceptron_curve": "laws of the online perceptron",
-    "robust_curve": "robust regression",
-    "robust_floor": "robust regression",
     "softmax_rhs": "networks of several outputs",
 }
 

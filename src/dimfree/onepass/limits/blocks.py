@@ -8,8 +8,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.description import Observed
-from dimfree.gaussian.moments import gradient_terms
-from dimfree.gaussian.variance.ladder import variance
 from dimfree.onepass.directions import StructuredModel, node_observables
 from dimfree.onepass.limits.integration import Integration
 from dimfree.onepass.start import Start
@@ -40,9 +38,12 @@ class BlockEquations(Integration[StructuredModel, Blocks]):
         """The right-hand side of equation (1.1), for all vectors at once; teachers do not move."""
         p, k, rate = model.width, model.units, model.schedule(t)
         fields = state.fields(k)
-        terms = gradient_terms(model, fields)
+        terms = model.terms(fields)
         weight = model.gamma / (p * model.batch)
-        Psi = jax.lax.cond(weight > 0, lambda: weight * variance(model, fields), lambda: jnp.zeros_like(fields.Q))
+        if terms.Var is not None:
+            Psi = weight * terms.Var
+        else:
+            Psi = jax.lax.cond(weight > 0, lambda: weight * model.variance(fields), lambda: jnp.zeros_like(fields.Q))
         # half of everything, for the columns of the students: its transpose is the other half
         count, n, _ = state.Omega.shape
         pushed = state.Omega.reshape(count * n, n) @ (rate * terms.J).T  # for all blocks by one product

@@ -45,7 +45,7 @@ def large_eigenvalue(model: StructuredModel) -> Iterator[str]:
 
 def unresolved(model: DirectionsModel, seen: Mapping[str, Values], rtol: float) -> Iterator[str]:
     """A risk is a difference of averages of the size of E[f*²], each of which is known to about rtol."""
-    if model.taught is None:
+    if model.taught is None or not model.plain:
         return
     resolved, smallest = _LOST * rtol * float(_second_moment(model.taught.target)), float(np.min(seen["risk"]))
     if smallest < resolved:

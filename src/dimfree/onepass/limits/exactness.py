@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 from dimfree.description import Times, Values
 from dimfree.functions.activation import Activation, General
 from dimfree.functions.target import Committee
+from dimfree.gaussian.any_loss.ladder import estimated_error, quadrature
 from dimfree.gaussian.two_point.ladder import two_point_error
 from dimfree.gaussian.variance.ladder import variance_error, variance_is_exact, variance_method
 from dimfree.onepass.directions import TargetModel
@@ -17,6 +18,10 @@ from dimfree.programs.compiled import brief_program
 from dimfree.states.overlaps import Overlaps
 
 _KERNELS = 1e-8  # largest error of the two-point kernels that goes without a word, of their size
+_CURVE, _AMPLIFIED = (
+    1e-3,
+    5,
+)  # the same for curves of other losses, and how much errors of velocities grow (losses.md, 2)
 _QUADRATURE, _SAMPLED = 1e-4, 1e-2  # the same for the variance term, of its norm (docs/accuracy.md)
 
 
@@ -52,6 +57,25 @@ def inexact_variance(model: TargetModel, seen: Mapping[str, Values], times: Time
         )
 
 
+def inexact_averages(model: TargetModel, seen: Mapping[str, Values], times: Times) -> Iterator[str]:
+    """The largest estimated error of averages of a loss that is not plain, at the first, the last and the largest state."""
+    error, made = averages_error(model, seen, times), quadrature(model.task, model.width)
+    if _AMPLIFIED * error > _CURVE:
+        jumps = " and jumps" if made.jumps else ""
+        yield (
+            f"ode: {made.fields} fields{jumps}; estimated error {error:.1g} of the right-hand side, and of curves "
+            f"about {_AMPLIFIED} times that; chain has none."
+        )
+
+
+def averages_error(model: TargetModel, seen: Mapping[str, Values], times: Times) -> float:
+    """The same as a number."""
+    norms = np.max(np.diagonal(seen["Q"][:, 0], axis1=-2, axis2=-1), axis=-1)
+    chosen = np.array([0, int(np.argmax(norms)), len(times) - 1])
+    states = Overlaps(*jax.device_put([seen[name][chosen, 0] for name in ("Q", "M", "a")]))
+    return float(np.max(np.asarray(_average_errors(model, states))))
+
+
 def _without_closed_forms(model: TargetModel) -> tuple[Activation, ...]:
     """The functions whose kernels are sums over nodes."""
     both = [model.activation, *([model.target.activation] if isinstance(model.target, Committee) else [])]
@@ -64,6 +88,12 @@ def _without_closed_forms(model: TargetModel) -> tuple[Activation, ...]:
 def _kernel_error(functions: tuple[Activation, ...], largest: Float[Array, ""]) -> Float[Array, ""]:
     """Of units of the largest variance with themselves."""
     return jnp.max(jnp.stack([two_point_error(f, f, largest, largest, largest) for f in functions]))
+
+
+@brief_program
+def _average_errors(model: TargetModel, states: Overlaps) -> Float[Array, " t"]:
+    found: Array = jax.lax.map(lambda state: estimated_error(model.task, state), states)
+    return found
 
 
 @brief_program

@@ -18,7 +18,7 @@ from dimfree.description import Dynamics, Evolution, Observed, Values
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits.causes import extreme_number, why_no_first_step
 from dimfree.onepass.limits.caution import unresolved
-from dimfree.onepass.limits.scope import not_derived
+from dimfree.onepass.limits.scope import not_derived, square_only
 from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.onepass.problem import smaller_steps
 from dimfree.onepass.start import Start
@@ -118,6 +118,7 @@ class Equations(Integration[M, Y], Evolution[M, Start, Integrated[Y]], Generic[M
     models: ClassVar[type[DirectionsModel]] = TeacherModel
     needs: ClassVar[frozenset[str]] = frozenset({"pairs"})
     chunk: ClassVar[int] = 16
+    any_loss: ClassVar[bool] = False  # whether they ask a model for its averages, whatever its loss is
 
     def remedy(self, model: M) -> str:
         """What to change when the equations blow up, as the end of a sentence."""
@@ -128,6 +129,8 @@ class Equations(Integration[M, Y], Evolution[M, Start, Integrated[Y]], Generic[M
 
     def refuses(self, problem: Problem, model: M) -> str | None:
         """Offsets, noise on the weights and a frozen first layer are not part of these limits."""
+        if model.beyond_square and not self.any_loss:
+            return square_only(model.beyond_square)
         return not_derived(model)
 
     def warns(self, problem: Problem, model: M, seen: Mapping[str, Values]) -> tuple[str, ...]:

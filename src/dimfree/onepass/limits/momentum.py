@@ -10,8 +10,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.description import Observed
-from dimfree.gaussian.moments import gradient_terms
-from dimfree.gaussian.variance.ladder import variance
 from dimfree.onepass.directions import StructuredModel, node_observables, with_velocities
 from dimfree.onepass.limits.blocks import still
 from dimfree.onepass.limits.integration import Integration
@@ -59,7 +57,7 @@ def moving_velocity(
     """The right-hand side for any share alpha of a gradient that moves weights at once."""
     p, k, blocks = model.width, model.units, state.blocks
     fields = blocks.fields(k)
-    terms = gradient_terms(model, fields)
+    terms = model.terms(fields)
     one, none = jnp.eye(p), jnp.zeros((p, p))
     J = jnp.concatenate([terms.J[:, :p], none, terms.J[:, p:]], axis=1)
     push = jnp.concatenate([alpha * J, theta * J, jnp.zeros((k, J.shape[1]))])
@@ -70,7 +68,8 @@ def moving_velocity(
     if variance_on:
         c = jnp.concatenate([alpha * one, theta * one, jnp.zeros((k, p))])
         weight = model.effective_rate / (p * model.batch)
-        moved = moved + s * blocks.rho[:, None, None] * (c @ (weight * variance(model, fields)) @ c.T)
+        Var = model.variance(fields) if terms.Var is None else terms.Var
+        moved = moved + s * blocks.rho[:, None, None] * (c @ (weight * Var) @ c.T)
     if not model.train_a:
         return Moving(Blocks(moved, jnp.zeros_like(blocks.a), *still(blocks)), jnp.zeros_like(state.a))
     gradient = model.eta_a * terms.Psia

@@ -27,7 +27,7 @@ from dimfree.onepass.limits.caution import (
     risk_apart,
     too_few_dimensions,
 )
-from dimfree.onepass.limits.exactness import inexact_kernels, inexact_variance
+from dimfree.onepass.limits.exactness import inexact_averages, inexact_kernels, inexact_variance
 from dimfree.onepass.limits.integration import Equations
 from dimfree.onepass.limits.mean_step import mean_growth
 from dimfree.onepass.limits.momentum import A_RATE, MomentumEquations
@@ -46,6 +46,7 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
     """Adaptive integration of the overlap equations (2.1), spherical version (2.2)."""
 
     models: ClassVar[type[DirectionsModel]] = DirectionsModel  # type: ignore[type-abstract]  # both of them
+    any_loss: ClassVar[bool] = True
     variance_on: eqx.AbstractClassVar[bool]
 
     def cost(self, problem: Problem, model: DirectionsModel) -> Cost:
@@ -82,8 +83,9 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
             *super().warns(problem, model, seen),
             *too_few_dimensions(model),
             *model.cautions(),
-            *(inexact_kernels(taught, variances, problem.times) if taught else ()),
-            *(inexact_variance(taught, seen, problem.times) if taught and self.variance_on else ()),
+            *(inexact_kernels(taught, variances, problem.times) if taught and taught.plain else ()),
+            *(inexact_variance(taught, seen, problem.times) if taught and taught.plain and self.variance_on else ()),
+            *(inexact_averages(taught, seen, problem.times) if taught and not taught.plain else ()),
         )
 
     def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
@@ -110,6 +112,8 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
     def growth(self, model: DirectionsModel, state: Overlaps, terms: GradientTerms) -> Float[Array, "p p"]:
         """What the squares of the steps add to Q, at leading order in 1/d; zero, without computing it, if the rate vanishes."""
         weight, nothing = model.gamma / (model.width * model.batch), jnp.zeros_like(state.Q)
+        if terms.Var is not None:
+            return weight * terms.Var
         return jax.lax.cond(weight > 0, lambda: weight * model.variance(state), lambda: nothing)
 
     def velocity(self, model: DirectionsModel, t: Float[Array, ""], state: Overlaps) -> Overlaps:
@@ -214,7 +218,7 @@ def _corrected(problem: Problem, model: DirectionsModel, seen: Mapping[str, Valu
     """Solve once more where the order 1/d could matter; on a sphere norms cannot run away."""
     times = problem.times
     taught = model.taught
-    if model.spherical or taught is None or exposure(taught, seen, times) <= np.log(APART):
+    if model.spherical or taught is None or not taught.plain or exposure(taught, seen, times) <= np.log(APART):
         return
     first = Overlaps(*jax.device_put([seen[name][0, 0] for name in ("Q", "M", "a")]))
     start = Start(first, None, jax.device_put(np.zeros(model.width)))

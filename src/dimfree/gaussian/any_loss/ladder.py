@@ -1,0 +1,143 @@
+"""By which rule averages of a loss are computed, and how well (docs/theory/losses.md, section 2).
+
+Few fields are integrated over nested panels, many at fixed points. A rule depends on shapes and names alone, so that one
+program serves all overlaps and all numbers of a loss.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dimfree.functions.label_law import Classes, Signs
+from dimfree.functions.sample_loss import AbsoluteLoss, ClippedLoss, CorrelationLoss, HuberLoss, SquareLoss
+from dimfree.gaussian.any_loss.averages import Averages, Errors, averages, errors, is_linear, lengthened
+from dimfree.gaussian.any_loss.points import Averaging, Points, Rule
+from dimfree.gaussian.any_loss.posterior import is_sign_of_direction
+from dimfree.gaussian.any_loss.task import Task
+from dimfree.gaussian.learner import LossLearner
+from dimfree.gaussian.moments import GradientTerms
+from dimfree.gaussian.points import normal_points
+from dimfree.states.overlaps import Overlaps
+
+MOST_NESTED = 3  # fields that are integrated over nested panels
+_LINE, _PLANE, _SMOOTH, _SPACE = 20, 12, 6, 8  # nodes of a panel, by how many fields are left
+_POINTS, _CUT_POINTS = 2**14, 2**12  # fixed points; fewer where the last student of each has panels of its own
+_CUT_NODES = 6
+_LOOKS = 2**11  # of observables, which are averaged for every replica
+_SCRAMBLES = 4
+
+
+class Quadrature(NamedTuple):
+    """How the averages of a problem are computed, in words and numbers."""
+
+    fields: int  # over which is integrated
+    rule: Rule
+    jumps: bool
+
+
+def task_of(model: LossLearner, norm: Float[Array, ""] | None) -> Task:
+    """What the averages of a model depend on beside its overlaps."""
+    return Task(model.activation, model.target, model.loss, model.labels, model.Delta, norm)
+
+
+def quadrature(task: Task, width: int) -> Quadrature:
+    """The best rule that a solver can afford."""
+    students = 1 if is_linear(task) and task.norm is None else width
+    fields = students + task.units - is_sign_of_direction(task)
+    jumps = bool(task.loss.jumps) or task.norm is not None
+    bent = jumps or bool(task.activation.kinks)
+    if fields == 1:
+        rule = Rule(_LINE)
+    elif fields == 2:
+        rule = Rule(_PLANE)
+    elif fields <= MOST_NESTED and not jumps:
+        rule = Rule(_SPACE if bent else _SMOOTH)
+    else:
+        rule = Rule(_CUT_NODES, _CUT_POINTS if jumps else _POINTS)
+    return Quadrature(fields, rule, bent)
+
+
+def not_averaged(task: Task) -> str | None:
+    """Why there are no averages of this loss, in one sentence."""
+    if isinstance(task.labels, Classes):
+        return None
+    if task.norm is not None:
+        return "training.clip norm is averaged for labels of ±1, and labels are values; use chain or sgd."
+    loss = task.loss.inner if isinstance(task.loss, ClippedLoss) else task.loss
+    closed = isinstance(loss, SquareLoss | AbsoluteLoss | HuberLoss) or isinstance(task.loss, CorrelationLoss)
+    return (
+        None
+        if closed
+        else f"the average of the {task.loss.name} loss over noisy values is not closed; use chain or sgd."
+    )
+
+
+def loss_terms(task: Task, state: Overlaps) -> GradientTerms:
+    """All terms of the equations of overlaps, Psi^Var among them; the risk is looked at apart, at saved times."""
+    p = state.a.shape[0]
+    found = averages(task, state, quadrature(task, p).rule)
+    H = found.D[:, :p]
+    J = jnp.linalg.lstsq(state.covariance(task.target.P), found.D.T)[0].T  # section 1.1: never a derivative
+    return GradientTerms(found.D[:, p:], H + H.T, found.Psia, J, jnp.zeros(()), (found.Var + found.Var.T) / 2)
+
+
+def finite_variance(task: Task, state: Overlaps, dimension: Float[Array, ""]) -> Float[Array, "p p"]:
+    """Psi^Var with its terms of order 1/d, equation (1.4)."""
+    rule = quadrature(task, state.a.shape[0]).rule
+    return averages(task, state, rule).Var + lengthened(task, state, rule) / dimension
+
+
+def loss_errors(task: Task, state: Overlaps) -> Errors:
+    """The risk and the errors of classes, for saved times."""
+    made = quadrature(task, state.a.shape[0])
+    return errors(task, state, made.rule if made.fields < MOST_NESTED else Rule(_CUT_NODES, _LOOKS))
+
+
+def bayes_error(task: Task) -> Float[Array, ""]:
+    """The lowest test error that any rule has: the mean of the less likely class, over the directions of the target alone."""
+    labels, none = task.labels, Overlaps(jnp.ones((1, 1)), jnp.zeros((1, task.units)), jnp.zeros(1))
+    assert isinstance(labels, Classes)
+    if isinstance(labels, Signs) and not labels.blurred:
+        return labels.flip
+    at = Averaging(task, none, Rule(_LINE, 0 if task.units < MOST_NESTED else _POINTS, all_fields=True), test=False)
+
+    def terms(points: Points) -> Array:
+        assert points.f_star is not None
+        plus = labels.P_plus(points.f_star, task.Delta)
+        return jnp.sum(points.weights * jnp.minimum(plus, 1 - plus))
+
+    found: Array = at.sums(terms)
+    return found
+
+
+def points_of(task: Task, width: int) -> int:
+    """About how many points one evaluation takes."""
+    made = quadrature(task, width)
+    panels = 5 + 2 * len(task.loss.jumps)
+    return (made.rule.sobol or (4 * made.rule.nodes) ** (made.fields - 1)) * (
+        1 if made.rule.sobol and not made.jumps else panels * made.rule.nodes
+    )
+
+
+def loss_seconds(task: Task, width: int) -> float:
+    """Roughly what one evaluation costs, for predictions of cost."""
+    return 5e-5 + 1e-7 * points_of(task, width) * (1 + 0.3 * width)
+
+
+def estimated_error(task: Task, state: Overlaps) -> Float[Array, ""]:
+    """How far averages are off, the worst of them: from a finer rule, or from independent fixed points."""
+    rule = quadrature(task, state.a.shape[0]).rule
+    if not rule.sobol:
+        finer = Rule(rule.nodes + 4)
+        return _apart(averages(task, state, rule), averages(task, state, finer))
+    at = Averaging(task, state, rule, test=False)
+    points = jnp.asarray(np.stack([normal_points(at.sampled_fields, rule.sobol, i) for i in range(_SCRAMBLES)]))
+    found = jax.lax.map(lambda x: averages(task, state, rule, x), points)
+    return jnp.max(jnp.stack([jnp.max(jnp.std(x, axis=0, ddof=1)) for x in found]))
+
+
+def _apart(one: Averages, other: Averages) -> Float[Array, ""]:
+    return jnp.max(jnp.stack([jnp.max(jnp.abs(x - y)) for x, y in zip(one, other, strict=True)]))

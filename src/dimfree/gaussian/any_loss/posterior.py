@@ -1,0 +1,114 @@
+"""The last direction of a target, integrated out: what the other fields say of a sign label (docs/theory/losses.md, 2.1).
+
+Given all other fields the last one is Gaussian with mean mu and standard deviation s. A sign changes at boundaries b_i of it,
+so that the probability of +1 and the mean of the field where the label is +1 are sums of Phi and phi at (mu - b_i)/s.
+"""
+
+from math import pi, sqrt
+
+import jax.numpy as jnp
+from jax.scipy.special import ndtr
+from jaxtyping import Array, Float
+
+from dimfree.functions.activation import Polynomial
+from dimfree.functions.label_law import Signs
+from dimfree.functions.target import Committee, HermiteLink, Target
+from dimfree.gaussian.any_loss.panels import crossings
+from dimfree.gaussian.any_loss.preimages import preimages
+from dimfree.gaussian.any_loss.task import Task
+
+_MOST = 8  # boundaries of a target without a closed inverse
+_FAR = 1e3  # standard deviations at which a boundary lies that is not there
+_THIN = 1e-9  # of its standard deviation: the least width that a conditional law has
+
+
+def is_sign_of_direction(task: Task) -> bool:
+    """Whether the last direction can be integrated out: signs without noise, or with noise after a linear function of it."""
+    return isinstance(task.labels, Signs) and (not task.labels.blurred or _linear_in_last(task))
+
+
+def _linear_in_last(task: Task) -> bool:
+    match task.target:
+        case Committee(activation=Polynomial(degree=1)):
+            return True
+        case HermiteLink(terms=terms):
+            return all(term[-1] <= 1 for term in terms)
+        case _:
+            return False
+
+
+class Posterior:
+    """The law of a sign given all fields but the last direction of the target."""
+
+    def __init__(self, task: Task, before: Float[Array, "b k"]) -> None:
+        """Find the boundaries for these values of the directions before the last."""
+        assert isinstance(task.labels, Signs)
+        self.flip, self.blur = task.labels.flip, task.Delta if task.labels.blurred else None
+        self.width = jnp.sqrt(task.target.P[-1, -1])
+        self.edges, self.values = _boundaries(task, before, self.width)
+        ends = (jnp.full_like(self.edges[:, :1], x) for x in (0.0, 1.0))
+        if self.blur is not None:  # f* = c + slope times the last field, and noise shifts its boundary
+            c, upper = (along_last(task.target, before, end)[:, 0] for end in ends)
+            self.slope = upper - c
+
+    def __call__(self, mu: Float[Array, "b n"], s: Float[Array, ""]) -> tuple[Float[Array, "b n"], Float[Array, "b n"]]:
+        """The probability that f* > 0, and E[lambda* 1(f* > 0)], flips left out."""
+        spread = jnp.maximum(s, _THIN * self.width)
+        if self.blur is not None:
+            spread = jnp.sqrt(spread**2 + self.blur / jnp.maximum(self.slope**2, 1e-300)[:, None])
+        probability, mean = self.values[:, :1] + 0 * mu, 0 * mu
+        for i in range(self.edges.shape[1]):
+            z, step = (mu - self.edges[:, i, None]) / spread, (self.values[:, i + 1] - self.values[:, i])[:, None]
+            probability = probability + step * ndtr(z)
+            mean = mean + step * jnp.exp(-0.5 * z**2) / sqrt(2 * pi)
+        return probability, mu * probability + s**2 / spread * mean
+
+    def layer(self, s: Float[Array, ""]) -> Float[Array, "b m"]:
+        """Between which mu the law changes: every boundary and both ends of its layer."""
+        spread = s if self.blur is None else jnp.sqrt(s**2 + self.blur / jnp.maximum(self.slope**2, 1e-300))[:, None]
+        return jnp.concatenate([self.edges - 6 * spread, self.edges, self.edges + 6 * spread], axis=1)
+
+
+def along_last(target: Target, before: Float[Array, "b k"], last: Float[Array, "b m"]) -> Float[Array, "b m"]:
+    """f* where the last direction has these values and the others have theirs."""
+    every = jnp.broadcast_to(before[:, None, :], (*last.shape, before.shape[1]))
+    return target(jnp.concatenate([every, last[..., None]], axis=-1))
+
+
+def _boundaries(
+    task: Task, before: Float[Array, "b k"], width: Float[Array, ""]
+) -> tuple[Float[Array, "b m"], Float[Array, "b m1"]]:
+    """Where f* may change its sign along the last direction, in order, and (1 + sign f*)/2 between these places."""
+    target, count = task.target, before.shape[0]
+    match target:
+        case Committee():
+            others = target.activation(before) @ target.second_layer[:-1] if target.units > 1 else jnp.zeros(count)
+            level = (-others / target.second_layer[-1])[:, None]
+            found = width * preimages(target.activation, level, jnp.zeros((count, 1)), width)
+            kinks = jnp.broadcast_to(
+                jnp.asarray(target.activation.kinks, dtype=float), (count, len(target.activation.kinks))
+            )
+            edges = jnp.concatenate([found, kinks], axis=1)
+        case HermiteLink():
+            edges = _of_polynomial(target, before, width)
+    far = _FAR * width
+    edges = jnp.sort(jnp.clip(jnp.nan_to_num(edges, nan=jnp.inf), -far, far), axis=1)
+    probes = jnp.concatenate(
+        [edges[:, :1] - width, 0.5 * (edges[:, 1:] + edges[:, :-1]), edges[:, -1:] + width], axis=1
+    )
+    return edges, 0.5 * (1 + jnp.sign(along_last(task.target, before, probes)))
+
+
+def _of_polynomial(target: HermiteLink, before: Float[Array, "b k"], width: Float[Array, ""]) -> Float[Array, "b m"]:
+    """Roots along the last direction: closed up to degree 2, else along a grid."""
+    degree, count = max(term[-1] for term in target.terms), before.shape[0]
+    if degree > 2:
+        return width * crossings(lambda x: along_last(target, before, width * x), count, _MOST)
+    low, middle, high = along_last(target, before, jnp.broadcast_to(jnp.array([-1.0, 0.0, 1.0]), (count, 3))).T
+    slope, bend = (high - low) / 2, (high + low) / 2 - middle
+    if degree < 2:
+        return (-middle / jnp.where(slope == 0, jnp.nan, slope))[:, None]
+    root = jnp.sqrt(jnp.where(slope**2 >= 4 * bend * middle, slope**2 - 4 * bend * middle, jnp.nan))
+    flat = jnp.where(bend == 0, jnp.nan, bend)
+    line_root = jnp.where(bend == 0, -middle / jnp.where(slope == 0, jnp.nan, slope), jnp.nan)
+    return jnp.stack([(-slope - root) / (2 * flat), (-slope + root) / (2 * flat), line_root], axis=1)
