@@ -22,6 +22,12 @@ HEAVY = {
     "optimal_lambda",
     "mf_trajectory",
     "one_step_mean",
+    "loss_rhs",
+    "loss_step_mean",
+    "loss_traj",
+    "perceptron_curve",
+    "robust_floor",
+    "robust_curve",
 }
 
 

@@ -14,7 +14,7 @@ from dimfree.functions.label_law import GaussianValues, LabelLaw, LogisticClasse
 from dimfree.functions.named import activation
 from dimfree.functions.sample_loss import SampleLoss
 from dimfree.functions.target import Committee, HermiteLink, Target
-from dimfree.gaussian.any_loss.averages import averages, error_over_noise, errors, lengthened, noise_of
+from dimfree.gaussian.any_loss.averages import averages, error_over_noise, errors, lengthened, noise_of, sensitivity
 from dimfree.gaussian.any_loss.ladder import bayes_error as lowest_error
 from dimfree.gaussian.any_loss.ladder import quadrature
 from dimfree.gaussian.any_loss.points import Rule
@@ -103,7 +103,7 @@ def robust_floor(inputs: Values) -> Values:
     """Where |w - w*|²/d of a linear unit stays, equation (4.3), and the two moments of the error there."""
     task = _task(inputs | {"P": [[1.0]]})
     noise, zero = noise_of(task), jnp.zeros(())
-    kappa_1 = jax.jvp(lambda r: error_over_noise(task.loss, noise, r, r)[0], (zero,), (jnp.ones(()),))[1]
+    kappa_1 = sensitivity(task.loss, noise)
     kappa_2 = error_over_noise(task.loss, noise, zero, zero)[1]
     guess = inputs["gamma"] * float(kappa_2) / (2 * float(kappa_1))
     velocity = lambda D: float(_velocity(task, jnp.asarray(D), jnp.asarray(inputs["gamma"])))  # noqa: E731
@@ -121,7 +121,9 @@ def robust_curve(inputs: Values) -> Values:
     return {"D": seen["Q"][:, 0, 0, 0] - 2 * seen["M"][:, 0, 0, 0] + 1}
 
 
-_averages, _errors, _lengthened = (eqx.filter_jit(one) for one in (averages, errors, lengthened))
+_averages = eqx.filter_jit(averages)
+_errors = eqx.filter_jit(errors)
+_lengthened = eqx.filter_jit(lengthened)
 
 
 @eqx.filter_jit
@@ -140,7 +142,7 @@ def _loss(written: Any) -> SampleLoss:
     """A loss as problems write it, with the clipping that items write beside it."""
     table = {"kind": written} if isinstance(written, str) else dict(written)
     clip = table.pop("clip", None)
-    training = OnePass(loss=table, clip="none" if clip is None else {"error": clip})  # type: ignore[arg-type]
+    training = OnePass(loss=table, clip="none" if clip is None else {"error": clip})
     return sample_loss(training, classes=True)
 
 
@@ -223,7 +225,7 @@ def _model(inputs: Values) -> TargetModel:
                 batch=inputs.get("nb", 1),
                 second_layer_rate=inputs.get("eta_a", 1.0),
                 loss=table,
-                clip=clipping,  # type: ignore[arg-type]
+                clip=clipping,
             ),
         )
     )

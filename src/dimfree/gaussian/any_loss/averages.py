@@ -166,6 +166,20 @@ def error_over_noise(loss: SampleLoss, noise: Noise, f_star: Array, r: Array) ->
             raise NotImplementedError(loss.name)
 
 
+def sensitivity(loss: SampleLoss, noise: Noise) -> Float[Array, ""]:
+    """kappa_1 = E psi'(zeta) of section 4: how fast errors of the outputs are unlearned, for errors psi of a residual."""
+    zero = jnp.zeros(())
+    match loss:
+        case SquareLoss():
+            return jnp.ones(())
+        case AbsoluteLoss():
+            return 2 * noise.density(zero) / noise.scale
+        case HuberLoss(threshold=theta) | ClippedLoss(inner=SquareLoss(), threshold=theta):
+            return noise.below(theta) - noise.below(-theta)
+        case _:
+            raise NotImplementedError(loss.name)
+
+
 def _mean_loss(task: Task, r: Array) -> Array:
     noise, loss = noise_of(task), task.loss
     match loss.inner if isinstance(loss, ClippedLoss) else loss:

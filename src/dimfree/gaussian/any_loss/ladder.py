@@ -23,7 +23,7 @@ from dimfree.gaussian.points import normal_points
 from dimfree.states.overlaps import Overlaps
 
 MOST_NESTED = 3  # fields that are integrated over nested panels
-_LINE, _PLANE, _SMOOTH, _SPACE = 20, 12, 6, 8  # nodes of a panel, by how many fields are left
+_LINE, _PLANE, _SMOOTH, _SPACE = 14, 8, 5, 6  # nodes of a panel, by how many fields are left
 _POINTS, _CUT_POINTS = 2**14, 2**12  # fixed points; fewer where the last student of each has panels of its own
 _CUT_NODES = 6
 _LOOKS = 2**11  # of observables, which are averaged for every replica

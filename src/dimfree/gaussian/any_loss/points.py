@@ -27,6 +27,8 @@ from dimfree.states.overlaps import Overlaps, factor
 
 _ROUNDED = 5.0  # scales of the noise up to which a jump is rounded off
 _TURNS = 2.5  # a field within which smooth activations turn
+_SHORT = (-2.5, 0.0, 2.5)  # cuts of every coordinate, in standard deviations
+_ENDS = (-5.0, 0.0, 5.0)  # of the last student, between which a jump is crossed
 _CLIPPED = 4  # places along a line at which a gradient reaches its largest norm
 
 
@@ -153,7 +155,10 @@ class Averaging:
         j, count = walk.x.shape[1], walk.x.shape[0]
         mean, scale = self._mean(walk), self.L[j, j]
         if j < self.explicit:
-            return self._teacher_cuts(walk, mean, scale)
+            cuts = [self._teacher_cuts(walk, mean, scale)]
+            if j == self.dimension - 2:
+                cuts += self._layers(walk)
+            return jnp.concatenate(cuts, axis=1)
         sigma, student = self.task.activation, j - self.explicit
         cuts = [_bends(sigma, mean, scale)]
         own = self._fields(walk)[:, self.explicit :]
@@ -166,11 +171,35 @@ class Averaging:
                 for ends in product(limits(sigma), repeat=later.size):
                     reached = later @ jnp.asarray(ends)
                     cuts.append(preimages(sigma, (wanted - reached) / self.a[student], mean, scale))
-                if student == self.p - 2 and self.integrated:
-                    cuts.append(self._meetings(walk, rest, levels))
+                if student == self.p - 2:
+                    cuts += [self._meetings(walk, rest, levels)] if self.integrated else []
+                    cuts += self._layers(walk)
         if student == self.p - 1:
             cuts += self._last_cuts(walk, rest)
         return jnp.concatenate(cuts, axis=1)
+
+    def _layers(self, walk: _Walk) -> list[Float[Array, "b m"]]:
+        """Along the last coordinate but one: where the last student, at its mean and at both ends, reaches a level.
+
+        A student that the fields before it nearly determine makes a steep layer of a jump.
+        """
+        j, k, sigma, found = walk.x.shape[1], self.explicit, self.task.activation, []
+        known = self._fields(walk)
+        own = known[:, k:]
+        rest = (sigma(own) @ self.a[: own.shape[1]])[:, None] if own.shape[1] else jnp.zeros((walk.x.shape[0], 1))
+        means = [(walk.x @ self.L[i, :j])[:, None] for i in (j, j + 1)]
+
+        def gap(x: Array, end: float, shift: Array) -> Array:
+            field, last = means[0] + self.L[j, j] * x, means[1] + self.L[j + 1, j] * x + self.L[j + 1, j + 1] * end
+            reached = rest + self.a[-1] * sigma(last)
+            if j >= k:
+                return reached + self.a[-2] * sigma(field) - self.p * shift
+            base = 0.0 if isinstance(self.task.labels, Classes) else along_last(self.task.target, known, field)
+            return reached - self.p * (base + shift)
+
+        for shift, end in product(self._shifts(), _ENDS):
+            found.append(crossings(partial(gap, end=end, shift=shift), walk.x.shape[0], 1))
+        return found
 
     def _meetings(self, walk: _Walk, rest: Float[Array, " b"], levels: Float[Array, "b q"]) -> Float[Array, "b m"]:
         """Where, along the last student but one, a jump of the error meets a boundary of the label."""
@@ -234,21 +263,26 @@ class Averaging:
 
     def _levels(self, walk: _Walk) -> Float[Array, "b q"] | None:
         """Outputs at which the error jumps or bends, or changes its sign for a test."""
-        task, count = self.task, walk.x.shape[0]
-        places = list(task.loss.jumps)
+        count, shifts = walk.x.shape[0], self._shifts()
+        if not shifts:
+            return None
+        if isinstance(self.task.labels, Classes):
+            return jnp.broadcast_to(jnp.stack(shifts), (count, len(shifts)))
+        return self.task.target(self._fields(walk)[:, : self.k])[:, None] + jnp.stack(shifts)
+
+    def _shifts(self) -> list[Float[Array, ""]]:
+        """The same for classes, and relative to f* for values, whose noise rounds jumps off."""
+        task, places = self.task, list(self.task.loss.jumps)
         if isinstance(task.labels, Classes):
             if task.loss.along == "margin":
                 found = [jnp.asarray(sign * place) for place in places for sign in (1.0, -1.0)]
             else:
                 found = [y - place for place in places for y in (1.0, -1.0)]
-            found += [jnp.zeros(())] if self.test else []
-            return jnp.broadcast_to(jnp.stack(found), (count, len(found))) if found else None
-        if not places or task.loss.along == "margin":
-            return None
-        f_star = task.target(self._fields(walk)[:, : self.k])
+            return found + ([jnp.zeros(())] if self.test else [])
+        if task.loss.along == "margin":
+            return []
         width = _ROUNDED * jnp.sqrt(task.Delta)
-        shifts = jnp.stack([shift - place for place in places for shift in (-width, 0 * width, width)])
-        return f_star[:, None] + shifts
+        return [shift - place for place in places for shift in (-width, 0 * width, width)]
 
     def _points(self, walk: _Walk, x: Float[Array, "b n"], w: Float[Array, "b n"]) -> Points:
         task, E, j = self.task, self.explicit, walk.x.shape[1]
@@ -271,12 +305,11 @@ class Averaging:
 
 
 def _bends(sigma: Activation | None, mean: Float[Array, "b 1"], scale: Float[Array, ""]) -> Float[Array, "b m"]:
-    """Where an activation bends: at its kinks, or between where a smooth one saturates, however wide its field is."""
-    if sigma is not None and sigma.kinks:
-        places = jnp.asarray(sigma.kinks, dtype=float)
-    else:
-        places = _TURNS * jnp.minimum(scale, 1.0) * jnp.array([-1.0, 0.0, 1.0])
-    return standardised(jnp.broadcast_to(places, (mean.shape[0], places.size)), mean, scale)
+    """Where an activation bends, or where a smooth one saturates, and panels that are short wherever that is."""
+    places = jnp.asarray(sigma.kinks if sigma is not None and sigma.kinks else (-_TURNS, 0.0, _TURNS), dtype=float)
+    short = jnp.broadcast_to(jnp.asarray(_SHORT), (mean.shape[0], len(_SHORT)))
+    bends = jnp.broadcast_to(places, (mean.shape[0], places.size))
+    return jnp.concatenate([short, standardised(bends, mean, scale)], axis=1)
 
 
 def _not_zero(x: Float[Array, ""]) -> Float[Array, ""]:

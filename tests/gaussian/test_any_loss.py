@@ -1,0 +1,95 @@
+"""Averages of any loss: the square loss by the general road, invariants of losses, and noise in closed form."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from dimfree.functions.label_law import GaussianValues, Signs
+from dimfree.functions.named import activation
+from dimfree.functions.sample_loss import CorrelationLoss, HingeLoss, HuberLoss, LogisticLoss, SquareLoss
+from dimfree.functions.target import Committee
+from dimfree.gaussian.any_loss.averages import averages, errors
+from dimfree.gaussian.any_loss.noise import Noise
+from dimfree.gaussian.any_loss.points import Rule
+from dimfree.gaussian.any_loss.task import Task
+from dimfree.gaussian.moments import gradient_terms
+from dimfree.gaussian.variance.ladder import variance
+from dimfree.states.overlaps import Overlaps
+
+AVERAGES, ERRORS = eqx.filter_jit(averages), eqx.filter_jit(errors)
+ONE = Overlaps(jnp.array([[1.3]]), jnp.array([[0.4]]), jnp.array([0.9]))
+SIGNS = Committee(activation("linear"), jnp.ones(1), jnp.ones((1, 1)))
+
+
+class _Learner(eqx.Module):
+    activation: eqx.Module
+    target: Committee
+    Delta: jnp.ndarray
+    dimension: jnp.ndarray
+    width: int = eqx.field(static=True)
+    units: int = eqx.field(static=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "p", "k", "nodes"), [("erf", 2, 1, 12), ("erf", 1, 2, 12), ("relu", 1, 1, 24)])
+def test_the_square_loss_by_the_general_road_is_the_closed_form(name, p, k, nodes):
+    W = np.random.default_rng(p + 10 * k).normal(size=(p + k, 20))
+    Omega, sigma = jnp.asarray(W @ W.T / 20), activation(name)
+    state = Overlaps(Omega[:p, :p], Omega[:p, p:], jnp.linspace(0.8, 1.4, p))
+    target = Committee(sigma, jnp.linspace(1.1, 0.7, k), Omega[p:, p:])
+    learner = _Learner(sigma, target, jnp.asarray(0.2), jnp.asarray(100.0), p, k)
+    found = AVERAGES(Task(sigma, target, SquareLoss(), GaussianValues(), jnp.asarray(0.2)), state, Rule(nodes))
+    terms, H = gradient_terms(learner, state), found.D[:, :p]
+    for one, other in (
+        (found.D[:, p:], terms.PsiM),
+        (H + H.T, terms.PsiGF),
+        (found.Psia, terms.Psia),
+        (found.Var, variance(learner, state)),
+    ):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-7)
+
+
+def _signs(loss, flip=0.1):
+    return Task(activation("erf"), SIGNS, loss, Signs(jnp.asarray(flip), blurred=False), jnp.asarray(0.0))
+
+
+def test_a_hinge_beyond_every_output_is_the_correlation_and_a_small_output_makes_logistic_errors_linear():
+    far, hebb = (AVERAGES(_signs(loss), ONE, Rule(14)) for loss in (HingeLoss(jnp.asarray(2.0)), CorrelationLoss()))
+    for one, other in zip(far, hebb, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-11)
+    small = Overlaps(ONE.Q, ONE.M, jnp.array([1e-4]))  # e = (2 y - f)/4
+    logistic = AVERAGES(_signs(LogisticLoss()), small, Rule(14))
+    hebb = AVERAGES(_signs(CorrelationLoss()), small, Rule(14))
+    np.testing.assert_allclose(logistic.D, hebb.D / 2, rtol=1e-3)
+
+
+def test_a_label_that_says_nothing_moves_no_student_that_knows_nothing():
+    blind = Overlaps(ONE.Q, 0 * ONE.M, ONE.a)
+    assert abs(float(AVERAGES(_signs(CorrelationLoss(), 0.5), blind, Rule(14)).D[0, 1])) < 1e-13
+
+
+def test_the_errors_of_a_linear_unit_are_an_angle_and_flips_of_it():
+    for name in ("linear", "erf"):
+        task = Task(activation(name), SIGNS, LogisticLoss(), Signs(jnp.asarray(0.1), blurred=False), jnp.asarray(0.0))
+        seen = ERRORS(task, ONE, Rule(14))
+        clean = np.arccos(0.4 / np.sqrt(1.3)) / np.pi
+        np.testing.assert_allclose([seen.clean_error, seen.test_error], [clean, 0.1 + 0.8 * clean], atol=1e-9)
+
+
+@pytest.mark.parametrize("freedom", [None, 0.7, 1.0, 2.0, 3.0])
+def test_clipped_noise_has_the_moments_of_its_integral(freedom):
+    noise = Noise(jnp.asarray(0.4), None if freedom is None else jnp.asarray(freedom))
+    law, r, theta = stats.norm(scale=0.4) if freedom is None else stats.t(freedom, scale=0.4), 0.3, 0.6
+    for found, power in ((noise.clipped, 1), (noise.clipped_square, 2)):
+        inside = integrate.quad(lambda x, n=power: (r + x) ** n * law.pdf(x), -theta - r, theta - r)[0]
+        beyond = theta**power * (law.sf(theta - r) + (-1) ** power * law.cdf(-theta - r))
+        assert float(found(jnp.asarray(r), jnp.asarray(theta))) == pytest.approx(inside + beyond, abs=1e-8)
+
+
+def test_without_noise_a_wide_huber_loss_is_the_square_loss():
+    noise, r = Noise(jnp.asarray(0.0)), jnp.array([-0.7, 0.2])
+    np.testing.assert_allclose(noise.clipped(r, jnp.asarray(50.0)), r, atol=1e-12)
+    np.testing.assert_allclose(noise.huber(r, jnp.asarray(50.0)), r**2 / 2, atol=1e-12)
+    assert HuberLoss(jnp.asarray(50.0)).error(jnp.zeros(2), r).tolist() == r.tolist()
