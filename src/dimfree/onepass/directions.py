@@ -125,6 +125,8 @@ class TargetModel(DirectionsModel):
         """Losses and laws of labels without averages, and shortened gradients of a batch."""
         if self.plain:
             return None
+        if self.levels is not None:
+            return "other losses are not verified here on inputs with a covariance or with momentum; use chain or sgd."
         if self.clip_norm is not None and self.batch > 1:
             return f"training.clip norm with batch {self.batch} has no ode yet; use chain."
         return not_averaged(self.task)
