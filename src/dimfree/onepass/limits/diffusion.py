@@ -25,6 +25,7 @@ from dimfree.gaussian.variance.ladder import variance_points, variance_seconds
 from dimfree.onepass.directions import TeacherModel, teacher_observables
 from dimfree.onepass.limits.caution import misstated_spread, refused_spread
 from dimfree.onepass.limits.ode import HighDimensional, decayed
+from dimfree.onepass.limits.scope import square_only
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import Start, typical_overlaps
 from dimfree.problem import Problem
@@ -67,6 +68,8 @@ class Diffusion(Evolution[TeacherModel, Start, Paths]):
 
     def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
         """It is the next order after the ODE, so it holds where the ODE does and the noise of a step is of leading order."""
+        if model.beyond_square:
+            return square_only(model.beyond_square)
         if why := HighDimensional().refuses(problem, model):
             return why
         assert isinstance(problem, OnePassProblem)
