@@ -23,8 +23,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_parallel_codegen_split_count=1 --x
 import numpy as np
 
 import dimfree as df
-from dimfree.programs import compiled
-from dimfree.programs.remembered import programs_alive
+from dimfree.programs import compiled, forms, remembered
 from dimfree.registry import setting_of
 from soak_problems import drawn
 
@@ -50,7 +49,7 @@ def soak(count: int, seed: int = 0) -> Iterator[Seen]:
         maps = len(Path("/proc/self/maps").read_text().splitlines())
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         megabytes = round(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)
-        yield Seen(number, len(compiled.FORMS), programs_alive(), maps, megabytes)
+        yield Seen(number, len(compiled.FORMS), remembered.programs_alive(), maps, megabytes)
 
 
 def answer(problem: df.Problem, verb: str) -> None:
@@ -92,9 +91,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--held", type=int, default=forms.MOST, help="programs that are held")
+    parser.add_argument(
+        "--made", type=int, default=remembered.MOST, help="programs after which jax's caches are cleared"
+    )
     parser.add_argument("--json", type=Path, help="write the table to this file")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    compiled.FORMS, compiled.REMEMBERED = forms.Forms(arguments.held), remembered.Remembered(arguments.made)
     seen = list[Seen]()
     for one in soak(arguments.problems, arguments.seed):
         seen.append(one)

@@ -1,5 +1,6 @@
 """What jax remembers of programs is dropped after so many of them: a long session is bounded, and its numbers are the same."""
 
+import json
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,8 @@ from dimfree.programs.compiled import counted, program
 from dimfree.programs.forms import Forms
 from dimfree.programs.remembered import Remembered, forget, programs_alive
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
 OUTSIDE = 8  # programs that are made between accounts, and dropped with the next
 
 
@@ -120,3 +122,13 @@ def test_the_soak_fails_where_a_long_session_would_not_fit(grows, maps, fine):
     from soak import bounded
 
     assert bounded(run(300, grows, maps)) == fine
+
+
+def test_the_recorded_soak_is_bounded():
+    from soak import Seen, bounded
+
+    written = json.loads((BENCHMARKS / "soak.json").read_text())
+    seen = [Seen(*row) for row in written["after"]]
+    assert len(seen) >= 300
+    assert bounded(seen)
+    assert written["bounded"]

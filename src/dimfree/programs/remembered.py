@@ -5,7 +5,9 @@ small theory, 40 MB for runs on a data set, and the maps of their programs. No e
 them can be made again, so that everything is dropped, by the public functions of both, and only after many programs.
 """
 
+import ctypes
 import gc
+import sys
 from threading import Lock
 
 import equinox as eqx
@@ -41,6 +43,13 @@ def forget() -> None:
     eqx.clear_caches()  # type: ignore[no-untyped-call]
     jax.clear_caches()  # type: ignore[no-untyped-call]
     gc.collect()  # traces refer to each other
+    _give_back()
+
+
+def _give_back() -> None:
+    """Let the system have what was freed: Linux's C library keeps it for the thread that took it, and compilers are threads."""
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+        trim(0)
 
 
 def programs_alive() -> int:
