@@ -11,9 +11,10 @@ from dimfree.registry import setting_of
 
 def shares_at_the_end(problem: Problem, accounts: Mapping[str, xr.Dataset]) -> Iterator[str]:
     """In per cent, with errors over replicas; once where all accounts have the same."""
-    for name, variable in setting_of(problem).variables.items():
+    shares = [name for name, variable in setting_of(problem).variables.items() if variable.share]
+    for name in shares:
         ends = {title: _per_cent(data[name].values) for title, data in accounts.items() if name in data}
-        if not variable.share or not ends:
+        if not ends:
             continue
         words = name.replace("_", " ")
         if len({*ends.values()}) == 1:
