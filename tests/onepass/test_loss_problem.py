@@ -204,23 +204,26 @@ def test_steps_without_a_variance_have_no_ode(case):
 
 LIMITS = ("mean-field", "dimensionless", "diffusion", "pde")
 BEYOND = {
-    "loss": ({"data.labels": "sign", "training.loss": "logistic"}, "the logistic loss"),
-    "labels": ({"data.labels": "sign"}, "labels of ±1"),
-    "noise": ({"data.noise_law": {"student": 3.0}}, "Student noise"),
-    "clip": ({"training.clip": {"error": 1.0}}, "clipping"),
+    "loss": ({"data.labels": "sign", "training.loss": "logistic"}, "the logistic loss", "ode, sgd or chain"),
+    "labels": ({"data.labels": "sign"}, "labels of ±1", "ode, sgd or chain"),
+    "noise": ({"data.noise_law": {"student": 3.0}}, "Student noise", "ode, sgd or chain"),
+    "clip": ({"training.clip": {"error": 1.0}}, "clipping", "ode, sgd or chain"),
+    "no variance": ({"data.noise_law": {"student": 1.5}}, "Student noise", "sgd or chain"),
+    "norm of a batch": ({"training.clip": {"norm": 0.3}, "training.batch": 2}, "clipping", "sgd or chain"),
 }
 
 
 @pytest.mark.parametrize("case", BEYOND)
 def test_limits_that_are_not_derived_refuse(case):
-    changes, words = BEYOND[case]
+    changes, words, known = BEYOND[case]
     problem = VALUES.replace(**changes)
     every = {one.name: one for one in candidates(problem)}
     for name in LIMITS:
         reason = why_not(every[name], problem)
         assert reason == (
-            f"it is derived for the square loss of values with Gaussian noise, not for {words}; use sgd or chain."
+            f"it is derived for the square loss of values with Gaussian noise, not for {words}; use {known}."
         ), name
+    assert (why_not(every["ode"], problem) is None) == known.startswith("ode")
     assert problem.unusual == words
 
 

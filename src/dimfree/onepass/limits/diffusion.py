@@ -68,8 +68,8 @@ class Diffusion(Evolution[TeacherModel, Start, Paths]):
 
     def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
         """It is the next order after the ODE, so it holds where the ODE does and the noise of a step is of leading order."""
-        if model.beyond_square:
-            return square_only(model.beyond_square)
+        if why := square_only(problem, model):
+            return why
         if why := HighDimensional().refuses(problem, model):
             return why
         assert isinstance(problem, OnePassProblem)

@@ -129,8 +129,8 @@ class Equations(Integration[M, Y], Evolution[M, Start, Integrated[Y]], Generic[M
 
     def refuses(self, problem: Problem, model: M) -> str | None:
         """Offsets, noise on the weights and a frozen first layer are not part of these limits."""
-        if model.beyond_square and not self.any_loss:
-            return square_only(model.beyond_square)
+        if not self.any_loss and (why := square_only(problem, model)):
+            return why
         return not_derived(model)
 
     def warns(self, problem: Problem, model: M, seen: Mapping[str, Values]) -> tuple[str, ...]:

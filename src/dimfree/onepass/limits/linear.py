@@ -38,8 +38,8 @@ class LinearNetwork(Description[StructuredModel, Start]):
 
     def refuses(self, problem: Problem, model: StructuredModel) -> str | None:
         """Anything that is not linear in the first layer."""
-        if model.beyond_square:
-            return square_only(model.beyond_square)
+        if why := square_only(problem, model):
+            return why
         if not is_linear(model):
             return "it is exact for linear networks; set both activations to 'linear', or use sgd or ode."
         if model.hidden_labels:

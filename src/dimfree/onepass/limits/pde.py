@@ -69,7 +69,7 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
     def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
         """What the equations are not derived for."""
         assert isinstance(problem, OnePassProblem)
-        if why := _rule_refusal(model) or self._start_refusal(problem):
+        if why := square_only(problem, model) or _rule_refusal(model) or self._start_refusal(problem):
             return why
         if model.form is None:
             return f"it is not derived for {problem.unusual or model.about}; use ode or sgd."
@@ -167,8 +167,6 @@ def form_of(model: OnePassModel) -> Form[Any]:
 
 def _rule_refusal(model: OnePassModel) -> str | None:
     """Why this training rule has another flow, in one sentence."""
-    if model.beyond_square:
-        return square_only(model.beyond_square)
     if model.spherical:
         return "it is derived for weights whose norms are free; set training.spherical = false, or use ode."
     uneven = not (model.all_scheduled or isinstance(model.schedule, Constant))

@@ -8,7 +8,9 @@ from dimfree.functions.sample_loss import ExponentialLoss
 from dimfree.onepass.directions import TargetModel
 from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import typical_overlaps
+from dimfree.problem import Problem
 
 
 def not_derived(model: DirectionsModel) -> str | None:
@@ -16,7 +18,7 @@ def not_derived(model: DirectionsModel) -> str | None:
     if model.rows_only:
         return model.rows_only
     if model.beyond_square and not model.any_loss:
-        return square_only(model.beyond_square)
+        return _derived_for_squares(model.beyond_square, "sgd or chain")
     if model.no_averages:
         return model.no_averages
     if model.offsets:
@@ -64,6 +66,24 @@ def _exponential_of_polynomial(problem: OnePassProblem, sigma: Polynomial) -> st
     return f"exponential loss with activation {sigma.name}: {why}; use logistic."
 
 
-def square_only(given: str) -> str:
-    """The refusal of descriptions that are derived for the square loss of values only."""
-    return f"it is derived for the square loss of values with Gaussian noise, not for {given}; use sgd or chain."
+def square_only(problem: Problem, model: OnePassModel) -> str | None:
+    """The refusal of descriptions that are derived for the square loss of values only, and which ones know the loss."""
+    if not model.beyond_square:
+        return None
+    assert isinstance(problem, OnePassProblem)
+    if model.rows_only:
+        return model.rows_only
+    return _derived_for_squares(
+        model.beyond_square, "ode, sgd or chain" if _has_ode(problem, model) else "sgd or chain"
+    )
+
+
+def _has_ode(problem: OnePassProblem, model: OnePassModel) -> bool:
+    """Whether equations of overlaps know the loss, the labels and the clipping of a problem."""
+    if not isinstance(model, DirectionsModel) or not_derived(model):
+        return False
+    return model.taught is None or infinite_variance(problem, model.taught) is None
+
+
+def _derived_for_squares(given: str, known: str) -> str:
+    return f"it is derived for the square loss of values with Gaussian noise, not for {given}; use {known}."

@@ -11,7 +11,6 @@ from dimfree.problem.section import Section
 
 NAMES = ("square", "logistic", "hinge", "squared-hinge", "exponential", "absolute", "huber", "correlation")
 NEED_SIGNS = frozenset({"logistic", "hinge", "squared-hinge", "exponential"})
-BOUNDED = frozenset({"logistic", "hinge", "absolute", "huber"})  # losses whose errors are
 
 
 class Hinge(Section):
