@@ -32,6 +32,7 @@ def test_smallest_risks_are_those_of_the_sheet(sigma, Delta, row):
         assert at.gap < 1e-8  # and nowhere lower
 
 
+@pytest.mark.slow
 def test_a_run_is_above_the_minimum_by_less_than_its_gap():
     """Near-stationary, but not the global minimum: 0.0143 against 0.0040."""
     field = two_gaussians(DIP_RAMP, 0.5, 320.0)

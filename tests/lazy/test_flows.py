@@ -28,7 +28,10 @@ def network_of(problem, replica=0):
     return jax.tree.map(lambda x: x[replica], starts(model_of(problem), key, replica + 1))
 
 
-@pytest.mark.parametrize("trained", [("first-layer", "second-layer"), ("first-layer",), ("second-layer",)])
+@pytest.mark.parametrize(
+    "trained",
+    [pytest.param(("first-layer", "second-layer"), marks=pytest.mark.slow), ("first-layer",), ("second-layer",)],
+)
 def test_gram_matrices_are_those_of_the_jacobian(trained):
     problem = SMALL.replace(**{"network.trained": trained})
     model, theta, other = model_of(problem), network_of(problem), network_of(problem, 1)

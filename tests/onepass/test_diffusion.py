@@ -142,6 +142,7 @@ def test_second_moment_in_the_linear_regime(width, gamma, noise, t):
     assert mu.mean() - source_free > 10 * mu.std() / np.sqrt(len(mu))
 
 
+@pytest.mark.slow
 def test_without_noise_it_is_the_ode_through_decay_and_a_jump_of_the_rate():
     p = ERF.replace(
         **{

@@ -159,6 +159,7 @@ def agrees_with_the_textbook(one, replicas=600):
     return found
 
 
+@pytest.mark.slow
 def test_sgd_is_the_textbook_on_features_with_labels_of_hidden_variables():
     """At the start the risk on test inputs is that of other test inputs; it is told with an error."""
     one = problem(**{"run.until": 2.0, "run.times": [2.0], "run.replicas": 300})

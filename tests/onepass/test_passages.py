@@ -62,6 +62,7 @@ def test_it_stops_when_all_have_left_and_at_the_horizon(starts, fine):
     assert np.isinf(np.asarray(early.exits)[np.asarray(fine.exits) > 0.31]).all()
 
 
+@pytest.mark.slow
 def test_going_on_from_a_horizon_is_the_same_as_going_through(starts, fine):
     model, chain = df.model(PROBLEM), df.OverlapChain()
     passage = begin_passage(chain, model, starts, THRESHOLD, jax.random.key(1))
@@ -70,6 +71,7 @@ def test_going_on_from_a_horizon_is_the_same_as_going_through(starts, fine):
     np.testing.assert_allclose(passage.exits, fine.exits, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_coarse_looks_cost_little_accuracy(starts, fine):
     coarse = exits(df.OverlapChain(), starts, 2 * STRIDE)
     late = np.asarray(coarse.exits - fine.exits)

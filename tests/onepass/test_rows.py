@@ -85,6 +85,7 @@ def test_a_pool_that_is_revisited_is_told():
     )
 
 
+@pytest.mark.slow
 def test_a_linear_network_that_diverges_on_the_rows_is_told_beforehand():
     each = {"file": "digits", "scale": "each"}
     said = reasons(problem(each, "linear", 1, **{"training.learning_rate": 0.2}))

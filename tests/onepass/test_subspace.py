@@ -34,7 +34,7 @@ def some_neurons(n=6, k=2, seed=0):
 @pytest.mark.parametrize(
     ("name", "d", "overlap", "kinks"),
     [
-        ("erf", inf, [[1, 0.3], [0.3, 1.2]], None),
+        pytest.param("erf", inf, [[1, 0.3], [0.3, 1.2]], None, marks=pytest.mark.slow),
         pytest.param("erf", 20.0, [[1, 0.3], [0.3, 1.2]], None, marks=pytest.mark.slow),
         pytest.param("relu", inf, [[1, 0], [0, 1.2]], AT_ZERO, marks=pytest.mark.slow),
         pytest.param("relu", 20.0, [[1, 0], [0, 1.2]], AT_ZERO, marks=pytest.mark.slow),

@@ -104,6 +104,7 @@ def test_narrow_and_wide_code_agree_on_copies(self_term):
         np.testing.assert_allclose(one, other, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_decay_and_schedule_are_those_of_the_overlap_equations():
     """At one instant, with orthogonal parts that do not meet, the velocities are those of gradient flow."""
     schedule = {"kind": "exponential", "scale": 2.0}

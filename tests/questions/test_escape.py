@@ -154,6 +154,7 @@ def test_below_the_admissible_rate_the_overlap_grows_and_above_it_shrinks(link, 
         assert bool(velocity[0, 0] * first.M[0, 0] > 0) is grows
 
 
+@pytest.mark.slow
 def test_where_the_overlap_shrinks_at_any_rate_there_is_none():
     problem = single("square", 0.05, 1000, **{"data.second_layer": -1.0, "data.scaling": "sum"})
     found = sample_complexity(problem)

@@ -46,6 +46,7 @@ def test_width_one_is_the_logistic_time_and_infinite_where_it_is():
     assert np.isinf(expected).all()
 
 
+@pytest.mark.slow
 def test_what_leaves_after_the_horizon_has_not_left():
     model, first = df.model(phase_retrieval(0.05, 0.0)), starts([0.0, 1e-3, 0.3])
     found = np.asarray(exit_events(model, first, jnp.asarray(0.2), jnp.asarray(0.6)))

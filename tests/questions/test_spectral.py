@@ -34,6 +34,7 @@ def cubic():
     return df.spectral(link="he3", samples=(0.5, 1.0, 4.0), seeds=6)
 
 
+@pytest.mark.slow
 def test_experiments_agree_with_theory(cubic):
     linear, spectral = (outcome(cubic, name) for name in ("linear filter", "spectral"))
     assert (np.abs(z_scores(linear)) < 3).all()
@@ -53,6 +54,7 @@ def test_exponents_and_the_samples_of_sgd(cubic):
     assert df.sample_complexity(at_this_rate).generative == 1
 
 
+@pytest.mark.slow
 def test_words_numbers_and_figure(cubic, tmp_path):
     text = cubic.summary()
     assert "information exponent   3\ngenerative exponent    1: a vector of preprocessed labels" in text
