@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from dimfree.functions.sample_loss import CorrelationLoss
 from dimfree.gallery.label_flips import LabelFlips
+from dimfree.gallery.margin import Margin
 from dimfree.gallery.perceptron_laws import PerceptronLaws
 from dimfree.gallery.runs import Case, run_cases
 from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
@@ -143,4 +144,50 @@ def test_the_hebb_law_needs_the_mean_square_of_errors_and_the_floor_of_the_perce
 @pytest.mark.slow
 def test_floors_and_laws_with_flips_hold_for_another_seed():
     entry = LabelFlips(seed=7)
+    assert all(verdicts(entry, measured(entry)))
+
+
+def margins(ode=0.0, **changed):
+    """Flat test errors as they are at the end, and the lowest one."""
+    ends = {
+        "hinge 0": 0.264,
+        "hinge 0.5": 0.187,
+        "hinge 1": 0.165,
+        "hinge 0.5, half the rate": 0.165,
+        "logistic": 0.151,
+    }
+    tree, flat = {}, np.ones(len(ALPHA))
+    for name, end in (ends | changed).items():
+        tree[f"{name}/ode"] = run(ALPHA, "test_error", (end + ode) * flat, 1)
+        tree[f"{name}/chain"] = run(ALPHA, "test_error", end * flat).assign(
+            bayes_error=(("time", "replica"), np.full((32, 3), 0.1))
+        )
+    return xr.DataTree.from_dict(tree)
+
+
+def test_margins_that_do_not_matter_are_told_from_others():
+    entry = Margin()
+    assert all(verdicts(entry, margins()))
+    wrong = [{"ode": -0.005}, {"hinge 0": 0.24}, {"hinge 0.5": 0.175}, {"logistic": 0.159}, {"logistic": 0.13}]
+    wrong.append({"hinge 0.5, half the rate": 0.172})
+    for number, made in enumerate(wrong):
+        assert [i for i, held in enumerate(verdicts(entry, margins(**made))) if not held] == [number]
+    assert len(drawn(entry, margins()).axes) == 1
+
+
+@pytest.mark.slow
+def test_margins_need_the_variance_of_the_steps():
+    """Without it every hinge loss with a margin ends at the lowest error."""
+    entry, data = Margin(theory=GradientFlow(label="ode")), margins()
+    problem = entry.cases(False)["hinge 1"].problem
+    seen = run_cases({"hinge 1": Case(problem, (entry.theory,))}, lambda *now: None)
+    data["hinge 1/ode"] = seen["hinge 1/ode"]
+    claims = entry.claims(data)
+    assert [claim.holds for claim in claims] == [False] + [True] * 5
+    assert claims[0].value == pytest.approx(-0.065, abs=0.002)
+
+
+@pytest.mark.slow
+def test_errors_with_margins_hold_for_another_seed():
+    entry = Margin(seed=7)
     assert all(verdicts(entry, measured(entry)))
