@@ -110,7 +110,7 @@ class Margin(Entry[xr.DataTree]):
         axes.set_title(
             f"{self.title}\nSGD (symbols) and {self.theory.title} (lines), learning rate 0.5, 10 % flips", fontsize=10
         )
-        axes.legend(loc="lower left", ncols=2)
+        axes.legend(loc="upper right", ncols=2)
 
     def seconds(self, full: bool) -> float:
         """All runs; programs that cases of one loss share are compiled once."""
