@@ -25,6 +25,7 @@ from dimfree.gaussian.any_loss.ladder import (
     loss_seconds,
     loss_terms,
     not_averaged,
+    roughness,
     task_of,
 )
 from dimfree.gaussian.any_loss.sampled import sampled_loss
@@ -119,6 +120,11 @@ class TargetModel(DirectionsModel):
     def any_loss(self) -> bool:
         """Averages over all preactivations know every loss."""
         return True
+
+    @property
+    def roughness(self) -> float:
+        """Of averages at fixed points."""
+        return 0.0 if self.plain else roughness(self.task, self.width)
 
     @property
     def no_averages(self) -> str | None:

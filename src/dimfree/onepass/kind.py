@@ -79,6 +79,11 @@ class DataSection(Section):
         return False
 
     @property
+    def noise_without_mean(self) -> str | None:
+        """The law of the label noise in words, if it has no mean."""
+        return None
+
+    @property
     def beyond_square(self) -> str | None:
         """Labels that are not values with Gaussian noise, in words; None if there is nothing of the kind."""
         return None

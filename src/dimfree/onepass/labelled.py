@@ -74,6 +74,12 @@ class Labelled(DataSection):
         return self.labels != VALUE
 
     @property
+    def noise_without_mean(self) -> str | None:
+        """Student noise of one degree of freedom or less."""
+        law = self.noise_law
+        return f"noise_law student = {law.student:g}" if isinstance(law, Student) and law.student <= 1 else None
+
+    @property
     def beyond_square(self) -> str | None:
         """Classes, or noise with heavy tails."""
         if self.signs:

@@ -88,6 +88,12 @@ class OnePassProblem(Problem):
                 f'loss {loss_name(self.training.loss)!r} needs labels of ±1; set data.labels = "sign" (labels are values of the '
                 "teacher now)."
             )
+        loss = loss_name(self.training.loss)
+        if data.noise_without_mean and loss != "square":  # whose risk leaves the noise out
+            raise ValueError(
+                f'{data.noise_without_mean} has no mean, so that the risk of the {loss} loss is infinite; use loss = "square" '
+                "with training.clip = {error = 1.0}."
+            )
 
     def _check_that_something_learns(self) -> None:
         """Refuse problems in which nothing is learned, where that follows from two sections together."""

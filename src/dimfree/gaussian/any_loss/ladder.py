@@ -28,6 +28,7 @@ _POINTS, _CUT_POINTS = 2**14, 2**12  # fixed points; fewer where the last studen
 _CUT_NODES = 6
 _LOOKS = 2**11  # of observables, which are averaged for every replica
 _SCRAMBLES = 4
+ROUGH = 1e-4  # tolerance of solvers where averages jump as overlaps change
 
 
 class Quadrature(NamedTuple):
@@ -58,6 +59,11 @@ def quadrature(task: Task, width: int) -> Quadrature:
     else:
         rule = Rule(_CUT_NODES, _CUT_POINTS if jumps else _POINTS)
     return Quadrature(fields, rule, bent)
+
+
+def roughness(task: Task, width: int) -> float:
+    """At fixed points the derivative of an activation that bends jumps as fields move, by less than points are wrong."""
+    return ROUGH if quadrature(task, width).rule.sobol and task.activation.kinks else 0.0
 
 
 def not_averaged(task: Task) -> str | None:

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from dimfree.description import Observed
 from dimfree.functions.activation import Polynomial
 from dimfree.functions.sample_loss import ExponentialLoss
+from dimfree.gaussian.any_loss.ladder import ROUGH
 from dimfree.gaussian.moments import GradientTerms
 from dimfree.onepass.kinds.clusters.averages import driving, is_linear, judged
 from dimfree.onepass.kinds.clusters.bayes import bayes_error
@@ -24,7 +25,6 @@ from dimfree.onepass.rule import rule_of
 from dimfree.states.overlaps import Overlaps
 
 _NODES, _FEWER = Rule(20), Rule(14)  # nodes for each panel, the second where panels are nested deepest
-_ROUGH = 1e-4  # one of 8192 points
 _TOGETHER = 200_000  # points of averages that are there at once
 
 
@@ -50,7 +50,7 @@ class ClusterModel(DirectionsModel):
     @property
     def roughness(self) -> float:
         """At fixed points the derivative of an activation that bends jumps as fields move."""
-        return _ROUGH if self._fields > MOST_NESTED and self.activation.kinks else 0.0
+        return ROUGH if self._fields > MOST_NESTED and self.activation.kinks else 0.0
 
     @property
     def no_averages(self) -> str | None:
