@@ -344,10 +344,3 @@ def _stretched_variance(model: TargetModel, state: Overlaps, s: Float[Array, ""]
     """Psi^Var at covariance s Omega."""
     stretched = eqx.tree_at(lambda m: m.target.P, model, s * model.target.P)
     return variance(stretched, Overlaps(s * state.Q, s * state.M, state.a))
-
-
-def with_velocities(Omega: Float[Array, "*batch n n"], p: int) -> Float[Array, "*batch N N"]:
-    """Overlaps of students, velocities at rest, and teachers."""
-    n = Omega.shape[-1] + p
-    kept = jnp.array([*range(p), *range(2 * p, n)])
-    return jnp.zeros((*Omega.shape[:-2], n, n)).at[..., kept[:, None], kept].set(Omega)

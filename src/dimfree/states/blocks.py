@@ -35,3 +35,10 @@ class Blocks(eqx.Module):
     def _students(self, Omega: Float[Array, "*batch n n"], units: int) -> Overlaps:
         p, k = self.width, units
         return Overlaps(Omega[..., :p, :p], Omega[..., :p, -k:], self.a)
+
+
+def with_velocities(Omega: Float[Array, "*batch n n"], p: int) -> Float[Array, "*batch N N"]:
+    """Overlaps of students, velocities at rest, and teachers."""
+    n = Omega.shape[-1] + p
+    kept = jnp.array([*range(p), *range(2 * p, n)])
+    return jnp.zeros((*Omega.shape[:-2], n, n)).at[..., kept[:, None], kept].set(Omega)

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.description import Observed
-from dimfree.onepass.directions import StructuredModel, node_observables, with_velocities
+from dimfree.onepass.directions import StructuredModel, node_observables
 from dimfree.onepass.limits.blocks import still
 from dimfree.onepass.limits.integration import Integration
 from dimfree.onepass.start import Start
-from dimfree.states.blocks import Blocks
+from dimfree.states.blocks import Blocks, with_velocities
 
 A_RATE = 1000.0  # from this theta on, momentum equals a rate up to half a per mille
 

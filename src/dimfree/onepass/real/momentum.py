@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from dimfree.description import Dynamics
-from dimfree.onepass.directions import StructuredModel, with_velocities
+from dimfree.onepass.directions import StructuredModel
 from dimfree.onepass.real.block import Samples
 from dimfree.onepass.real.block_chain import BlockChain, BlockNetwork, Parts, drawn_samples
 from dimfree.onepass.real.blocked import AtBlock
@@ -16,6 +16,7 @@ from dimfree.onepass.real.vectors import VectorSGD, drawn_inputs, products
 from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import Start
 from dimfree.onepass.weights import Network, Scalars
+from dimfree.states.blocks import with_velocities
 
 
 class MovingNetwork(Network):
