@@ -216,7 +216,7 @@ def test_in_two_pieces_is_in_one(case, name):
         pytest.skip("it is not advanced")
     (one, model), times, replicas = run.one.twin(model_of(run.problem)), run.problem.times, run.problem.run.replicas
     size = min(run.one.chunk, len(times))
-    state = begin(one, model, run.start, replicas if run.one.stochastic else 1, run.key)
+    state = begin(one, model, run.start, run.one.replicas(model_of(run.problem), replicas), run.key)
     half = len(times) // 2
     # where calls answer many times, other calls; where they answer one, the last time of each half without those before
     asked = (times[:half], times[half:]) if size > 1 else (times[half - 1 : half], times[-1:])

@@ -33,14 +33,16 @@ Seen = dict[str, Values]
 def structure(problem: Problem, one: AnyDescription) -> Hashable | None:
     """What points must have in common to be computed together; None for a point that is computed alone.
 
-    Memoryless accounts without randomness can be stacked; experiments differ in the lengths of their loops.
+    Memoryless accounts of one replica can be stacked; experiments differ in the lengths of their loops.
     """
-    if not isinstance(one, Evolution) or one.stochastic or problem.run.starts > 1:
+    if not isinstance(one, Evolution) or problem.run.starts > 1:
         return None
     try:
         refuse(problem, one)
         model = model_of(problem)
     except DimfreeError:  # computing the point gives the same error
+        return None
+    if one.replicas(model, 2) > 1:
         return None
     small = speaking(one).cost(problem, model).memory <= _SMALL
     return (one.title, problem.dimension, len(problem.times), _form(model)) if small else None

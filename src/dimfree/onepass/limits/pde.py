@@ -57,6 +57,7 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
     cites: ClassVar[tuple[str, ...]] = ("mei2018", "mei2019", "abbe2022")
     models: ClassVar[type[OnePassModel]] = OnePassModel  # type: ignore[type-abstract]  # any of them
     chunk: ClassVar[int] = 16
+    stochastic: ClassVar[bool] = True  # particles are stirred where weights have noise
     particles: int = eqx.field(default=400, static=True)
     step: float | None = eqx.field(default=None, static=True)
     own_start: bool = eqx.field(default=False, static=True)
@@ -65,6 +66,10 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         """Vectors, if it starts from the neurons of the drawn network."""
         return frozenset({"vectors"} if self.own_start else ())
+
+    def replicas(self, model: OnePassModel, asked: int) -> int:
+        """One cloud of particles."""
+        return 1
 
     def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
         """What the equations are not derived for."""
