@@ -24,6 +24,8 @@ SENTENCES = {
     "[network]\nwidth = 2.5": "[network] got width = 2.5: input should be a valid integer",
     "network = 'x'": "the problem got network = 'x': input should be a valid dictionary",
     "[network]\nwidth = -1": "[network] got width = -1: input should be greater than 0.",
+    f"dimension = {'9' * 400}": f"the problem: dimension = {'9' * 80}... is too large; use an integer up to 9.2e+18.",
+    "[run]\nseed = 9223372036854775808": "[run]: seed = 9223372036854775808 is too large; use an integer up to",
     "dimension = 0": "the problem got dimension = 0: input should be greater than 0.",
     "[training]\nbatch = 0": "[training] got batch = 0: input should be greater than 0.",
     "[training]\nlearning_rate = nan": "[training] got learning_rate = nan: input should be a finite number.",

@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 from dimfree.errors import ProblemError, suggest
 
 _LONGEST = 80  # characters of a value in a sentence
+_LARGEST_INTEGER = 2**63 - 1  # arrays are counted by integers of 64 bits
 
 
 class Section(BaseModel):
@@ -42,13 +43,15 @@ class Section(BaseModel):
 
 
 def _check_number(name: str, value: Any, annotation: Any) -> None:
-    """Refuse `true` and "300" where a number is expected."""
+    """Refuse `true` and "300" where a number is expected, and integers that do not fit into 64 bits."""
     kinds = {_bare(kind) for kind in (annotation, *get_args(annotation))}
     words = {str, Path} & kinds or any(get_origin(kind) is Literal for kind in kinds)
     if kinds & {int, float} and (
         (isinstance(value, bool) and bool not in kinds) or (isinstance(value, str) and not words)
     ):
         raise ValueError(f"{name} = {value!r} is not a number; write it without quotes, as in {name} = 3.")
+    if int in kinds and isinstance(value, int) and value > _LARGEST_INTEGER:
+        raise ValueError(f"{name} = {_short(value)} is too large; use an integer up to {_LARGEST_INTEGER:.1e}.")
 
 
 def _bare(kind: Any) -> Any:
