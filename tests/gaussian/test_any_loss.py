@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dimfree.functions.label_law import GaussianValues, Signs
+from dimfree.functions.label_law import GaussianValues, LogisticClasses, Signs
 from dimfree.functions.named import activation
 from dimfree.functions.sample_loss import CorrelationLoss, HingeLoss, HuberLoss, LogisticLoss, SquareLoss
 from dimfree.functions.target import Committee
 from dimfree.gaussian.any_loss.averages import averages, errors
+from dimfree.gaussian.any_loss.ladder import estimated_error, loss_errors
 from dimfree.gaussian.any_loss.noise import Noise
 from dimfree.gaussian.any_loss.points import Rule
 from dimfree.gaussian.any_loss.task import Task
@@ -19,6 +20,7 @@ from dimfree.gaussian.variance.ladder import variance
 from dimfree.states.overlaps import Overlaps
 
 AVERAGES, ERRORS = eqx.filter_jit(averages), eqx.filter_jit(errors)
+CLIPPED = eqx.filter_jit(lambda noise, *at: (noise.clipped(*at), noise.clipped_square(*at)))
 ONE = Overlaps(jnp.array([[1.3]]), jnp.array([[0.4]]), jnp.array([0.9]))
 SIGNS = Committee(activation("linear"), jnp.ones(1), jnp.ones((1, 1)))
 
@@ -78,14 +80,35 @@ def test_the_errors_of_a_linear_unit_are_an_angle_and_flips_of_it():
         np.testing.assert_allclose([seen.clean_error, seen.test_error], [clean, 0.1 + 0.8 * clean], atol=1e-9)
 
 
+@pytest.mark.parametrize("labels", [Signs(jnp.asarray(0.1), blurred=True), LogisticClasses(jnp.asarray(2.0))])
+def test_the_clean_error_knows_nothing_of_the_noise_of_labels(labels):
+    task = Task(activation("linear"), SIGNS, LogisticLoss(), labels, jnp.asarray(0.3))
+    seen, clean = eqx.filter_jit(loss_errors)(task, ONE), np.arccos(0.4 / np.sqrt(1.3)) / np.pi
+    assert float(seen.clean_error) == pytest.approx(clean, abs=1e-9)
+    assert float(seen.test_error) > clean + 0.02
+
+
+def test_the_correlation_of_values_is_minus_the_overlap():
+    task = Task(activation("linear"), SIGNS, CorrelationLoss(), GaussianValues(), jnp.asarray(0.3))
+    assert float(ERRORS(task, ONE, Rule(14)).risk) == pytest.approx(-0.9 * 0.4, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_the_error_of_fixed_points_is_estimated_for_linear_networks_too():
+    three = Committee(activation("erf"), jnp.ones(3), jnp.eye(3))
+    state = Overlaps(jnp.eye(2), 0.1 * jnp.ones((2, 3)), jnp.array([1.0, -0.5]))
+    task = Task(activation("linear"), three, HuberLoss(jnp.asarray(0.5)), GaussianValues(), jnp.asarray(0.3))
+    assert 0 < float(eqx.filter_jit(estimated_error)(task, state)) < 1e-2
+
+
 @pytest.mark.parametrize("freedom", [None, 0.7, 1.0, 2.0, 3.0])
 def test_clipped_noise_has_the_moments_of_its_integral(freedom):
     noise = Noise(jnp.asarray(0.4), None if freedom is None else jnp.asarray(freedom))
     law, r, theta = stats.norm(scale=0.4) if freedom is None else stats.t(freedom, scale=0.4), 0.3, 0.6
-    for found, power in ((noise.clipped, 1), (noise.clipped_square, 2)):
+    for found, power in zip(CLIPPED(noise, jnp.asarray(r), jnp.asarray(theta)), (1, 2), strict=True):
         inside = integrate.quad(lambda x, n=power: (r + x) ** n * law.pdf(x), -theta - r, theta - r)[0]
         beyond = theta**power * (law.sf(theta - r) + (-1) ** power * law.cdf(-theta - r))
-        assert float(found(jnp.asarray(r), jnp.asarray(theta))) == pytest.approx(inside + beyond, abs=1e-8)
+        assert float(found) == pytest.approx(inside + beyond, abs=1e-12)
 
 
 def test_without_noise_a_wide_huber_loss_is_the_square_loss():

@@ -1,6 +1,7 @@
 from itertools import product
 from math import factorial, inf, pi, sqrt
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_slopes_are_the_integrals(sigma):
 def test_derivatives_are_those_of_the_value(sigma):
     """Of h_n cos(2c phi), the functions of which every network is made, in tau1, tau2 and b."""
     at, h, count = jnp.asarray([0.9, 0.6, -0.3]), 1e-5, 8
-    features = lambda x: (lambda p: p.value[:, None] * p.waves)(polar(sigma, *x, count))  # noqa: E731
+    features = jax.jit(lambda x: (lambda p: p.value[:, None] * p.waves)(polar(sigma, *x, count)))
     p = polar(sigma, *at, count)
     outward, around = p.by_scale[:, None] * p.waves, p.over_scale[:, None] * p.waves_by_angle
     around = around.at[0].set(0.0)  # order 0 has the constant wave only

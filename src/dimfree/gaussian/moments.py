@@ -22,7 +22,7 @@ class GradientTerms(NamedTuple):
 
     PsiM: Float[Array, "p k"]
     PsiGF: Float[Array, "p p"]
-    Psia: Float[Array, " p"]
+    Psia: Float[Array, "*outputs p"]
     J: Float[Array, "p n"]
     risk: Float[Array, ""]
     Var: Float[Array, "p p"] | None = None

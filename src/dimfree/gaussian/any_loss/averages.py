@@ -40,7 +40,7 @@ def is_linear(task: Task) -> bool:
 
 def averages(task: Task, state: Overlaps, rule: Rule, points: Float[Array, "b j"] | None = None) -> Averages:
     """Equation (1.2), at other fixed points if they are given; a linear network of any width is one effective field."""
-    if is_linear(task) and task.norm is None and state.a.shape[0] > 1:
+    if _is_one_field(task, state):
         return _of_linear(task, state, rule, points)
     at = Averaging(task, state, rule, test=False)
     D, Var, Psia = at.sums(lambda chosen: _driving(at, chosen), points)
@@ -51,7 +51,11 @@ def averages(task: Task, state: Overlaps, rule: Rule, points: Float[Array, "b j"
 
 
 def errors(task: Task, state: Overlaps, rule: Rule) -> Errors:
-    """Risk and errors, for saved times: their integrands jump where the output changes its sign."""
+    """Risk and errors, for saved times: their integrands jump where the output changes its sign.
+
+    Where labels are not signs of f* itself, their panels are not cut where f* changes its sign, or blur it: `loss_errors` then
+    asks for the clean error apart.
+    """
     if is_linear(task) and state.a.shape[0] > 1:
         state = _effective(state)
     at = Averaging(task, state, rule, test=isinstance(task.labels, Classes))
@@ -94,7 +98,7 @@ def _judged(task: Task, points: Points) -> tuple[Array, Array, Array]:
     w, f, none = points.weights, points.f, jnp.zeros(())
     if not isinstance(task.labels, Classes):
         assert points.f_star is not None
-        return jnp.sum(w * _mean_loss(task, points.f_star - f)), none, none
+        return jnp.sum(w * _mean_loss(task, f, points.f_star)), none, none
     plus, right = _chances(task, points)
     up = 0.5 * (1 + jnp.sign(f))
     risk = jnp.sum(w * (plus * task.loss(f, jnp.ones(())) + (1 - plus) * task.loss(f, -jnp.ones(()))))
@@ -180,8 +184,8 @@ def sensitivity(loss: SampleLoss, noise: Noise) -> Float[Array, ""]:
             raise NotImplementedError(loss.name)
 
 
-def _mean_loss(task: Task, r: Array) -> Array:
-    noise, loss = noise_of(task), task.loss
+def _mean_loss(task: Task, f: Array, f_star: Array) -> Array:
+    noise, loss, r = noise_of(task), task.loss, f_star - f
     match loss.inner if isinstance(loss, ClippedLoss) else loss:
         case SquareLoss():
             return 0.5 * (r**2 + noise.variance)
@@ -189,8 +193,21 @@ def _mean_loss(task: Task, r: Array) -> Array:
             return noise.distance(r)
         case HuberLoss(threshold=theta):
             return noise.huber(r, theta)
+        case CorrelationLoss():
+            return -f_star * f
         case _:
             raise NotImplementedError(loss.name)
+
+
+def sampled_fields(task: Task, state: Overlaps, rule: Rule) -> int:
+    """Over how many coordinates the fixed points of `averages` are spread."""
+    one = _effective(state) if _is_one_field(task, state) else state
+    return Averaging(task, one, rule, test=False).sampled_fields
+
+
+def _is_one_field(task: Task, state: Overlaps) -> bool:
+    """Whether the output of several units is one field, and gradients are clipped by nothing else."""
+    return is_linear(task) and task.norm is None and state.a.shape[0] > 1
 
 
 def _effective(state: Overlaps) -> Overlaps:

@@ -4,6 +4,7 @@ Few fields are integrated over nested panels, many at fixed points. A rule depen
 program serves all overlaps and all numbers of a loss.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -13,7 +14,7 @@ from jaxtyping import Array, Float
 
 from dimfree.functions.label_law import Classes, Signs
 from dimfree.functions.sample_loss import AbsoluteLoss, ClippedLoss, CorrelationLoss, HuberLoss, SquareLoss
-from dimfree.gaussian.any_loss.averages import Averages, Errors, averages, errors, is_linear, lengthened
+from dimfree.gaussian.any_loss.averages import Errors, averages, errors, is_linear, lengthened, sampled_fields
 from dimfree.gaussian.any_loss.points import Averaging, Points, Rule
 from dimfree.gaussian.any_loss.posterior import is_sign_of_direction
 from dimfree.gaussian.any_loss.task import Task
@@ -23,12 +24,14 @@ from dimfree.gaussian.points import normal_points
 from dimfree.states.overlaps import Overlaps
 
 MOST_NESTED = 3  # fields that are integrated over nested panels
-_LINE, _PLANE, _SMOOTH, _SPACE = 14, 8, 5, 6  # nodes of a panel, by how many fields are left
+_LINE, _PLANE, _SMOOTH, _SPACE = 14, 8, 7, 6  # nodes of a panel, by how many fields are left
+_ROUND = 10  # in a plane whose labels are values: noise rounds their jumps off over several panels
 _POINTS, _CUT_POINTS = 2**14, 2**12  # fixed points; fewer where the last student of each has panels of its own
 _CUT_NODES = 6
 _LOOKS = 2**11  # of observables, which are averaged for every replica
-_SCRAMBLES = 4
+SCRAMBLES = 4  # independent sets of fixed points, of which the error is estimated
 ROUGH = 1e-4  # tolerance of solvers where averages jump as overlaps change
+_BENT = 1e-5  # the same where they bend, as points begin or cease to see a jump of the error
 
 
 class Quadrature(NamedTuple):
@@ -37,6 +40,11 @@ class Quadrature(NamedTuple):
     fields: int  # over which is integrated
     rule: Rule
     jumps: bool
+
+
+def rung(points: int) -> str:
+    """The words for so many fixed points; none of them, panels are nested."""
+    return "fixed Sobol points" if points else "nested panels"
 
 
 def task_of(model: LossLearner, norm: Float[Array, ""] | None) -> Task:
@@ -53,7 +61,7 @@ def quadrature(task: Task, width: int) -> Quadrature:
     if fields == 1:
         rule = Rule(_LINE)
     elif fields == 2:
-        rule = Rule(_PLANE)
+        rule = Rule(_PLANE if isinstance(task.labels, Classes) else _ROUND)
     elif fields <= MOST_NESTED and not jumps:
         rule = Rule(_SPACE if bent else _SMOOTH)
     else:
@@ -62,8 +70,14 @@ def quadrature(task: Task, width: int) -> Quadrature:
 
 
 def roughness(task: Task, width: int) -> float:
-    """At fixed points the derivative of an activation that bends jumps as fields move, by less than points are wrong."""
-    return ROUGH if quadrature(task, width).rule.sobol and task.activation.kinks else 0.0
+    """At fixed points averages jump or bend as fields move, by less than points are wrong: solvers need not follow that.
+
+    They jump with the derivative of an activation that bends, and bend where errors of the loss jump.
+    """
+    if not quadrature(task, width).rule.sobol:
+        return 0.0
+    bent = _BENT if task.loss.jumps or task.norm is not None else 0.0
+    return ROUGH if task.activation.kinks else bent
 
 
 def not_averaged(task: Task) -> str | None:
@@ -98,15 +112,30 @@ def finite_variance(task: Task, state: Overlaps, dimension: Float[Array, ""]) ->
 
 def loss_errors(task: Task, state: Overlaps) -> Errors:
     """The risk and the errors of classes, for saved times."""
+    found = errors(task, state, _looking(task, state))
+    if not isinstance(task.labels, Classes) or _clean(task.labels):
+        return found
+    signs = replace(task, labels=Signs(jnp.zeros(()), blurred=False))
+    return found._replace(clean_error=errors(signs, state, _looking(signs, state)).clean_error)
+
+
+def _clean(labels: Classes) -> bool:
+    """Whether labels are signs of f* itself but for flips."""
+    return isinstance(labels, Signs) and not labels.blurred
+
+
+def _looking(task: Task, state: Overlaps) -> Rule:
+    """The rule of observables, which are averaged for every replica."""
     made = quadrature(task, state.a.shape[0])
-    return errors(task, state, made.rule if made.fields < MOST_NESTED else Rule(_CUT_NODES, _LOOKS))
+    return made.rule if made.fields < MOST_NESTED else Rule(_CUT_NODES, _LOOKS)
 
 
 def bayes_error(task: Task) -> Float[Array, ""]:
     """The lowest test error that any rule has: the mean of the less likely class, over the directions of the target alone."""
     labels, none = task.labels, Overlaps(jnp.ones((1, 1)), jnp.zeros((1, task.units)), jnp.zeros(1))
     assert isinstance(labels, Classes)
-    if isinstance(labels, Signs) and not labels.blurred:
+    if _clean(labels):
+        assert isinstance(labels, Signs)
         return labels.flip
     at = Averaging(task, none, Rule(_LINE, 0 if task.units < MOST_NESTED else _POINTS, all_fields=True), test=False)
 
@@ -138,12 +167,20 @@ def estimated_error(task: Task, state: Overlaps) -> Float[Array, ""]:
     rule = quadrature(task, state.a.shape[0]).rule
     if not rule.sobol:
         finer = Rule(rule.nodes + 4)
-        return _apart(averages(task, state, rule), averages(task, state, finer))
-    at = Averaging(task, state, rule, test=False)
-    points = jnp.asarray(np.stack([normal_points(at.sampled_fields, rule.sobol, i) for i in range(_SCRAMBLES)]))
-    found = jax.lax.map(lambda x: averages(task, state, rule, x), points)
-    return jnp.max(jnp.stack([jnp.max(jnp.std(x, axis=0, ddof=1)) for x in found]))
+        return apart(averages(task, state, rule), averages(task, state, finer))
+    fields = sampled_fields(task, state, rule)
+    points = jnp.asarray(np.stack([normal_points(fields, rule.sobol, i) for i in range(SCRAMBLES)]))
+    return spread(jax.lax.map(lambda x: averages(task, state, rule, x), points))
 
 
-def _apart(one: Averages, other: Averages) -> Float[Array, ""]:
-    return jnp.max(jnp.stack([jnp.max(jnp.abs(x - y)) for x, y in zip(one, other, strict=True)]))
+def spread(found: tuple[Array, ...]) -> Float[Array, ""]:
+    """The largest standard deviation of any finite average between independent points, along the first axis."""
+    deviations = [jnp.where(jnp.isfinite(x[0]), jnp.std(x, axis=0, ddof=1), 0.0) for x in found]
+    return jnp.max(jnp.stack([jnp.max(x) for x in deviations]))
+
+
+def apart(one: tuple[Array, ...], other: tuple[Array, ...]) -> Float[Array, ""]:
+    """The largest difference between any finite average by one rule and by another; Psi^Var may be infinite."""
+    both = zip(one, other, strict=True)
+    differences = [jnp.where(jnp.isfinite(x), jnp.abs(x - y), 0.0) for x, y in both]
+    return jnp.max(jnp.stack([jnp.max(x) for x in differences]))

@@ -130,7 +130,7 @@ class Averaging:
         weights = jnp.full(x.shape[0], 1 / x.shape[0])
         if self.cut:
             return self._finished(_Walk(x, weights))
-        return self._points(_Walk(x[:, :-1], weights), x[:, -1:], jnp.ones((1, 1)))
+        return self._points(_Walk(x[:, :-1], weights), x[:, -1:], jnp.ones((x.shape[0], 1)))
 
     def _step(self, walk: _Walk) -> _Walk:
         x, w = panels(self._cuts(walk), self.rule.nodes)
@@ -183,13 +183,18 @@ class Averaging:
 
         A student that the fields before it nearly determine makes a steep layer of a jump.
         """
-        j, k, sigma, found = walk.x.shape[1], self.explicit, self.task.activation, []
+        if not (shifts := self._shifts()):
+            return []
+        count, places = walk.x.shape[0], [jnp.stack(x) for x in zip(*product(shifts, _ENDS), strict=True)]
+        shift, end = (jnp.tile(x, count)[:, None] for x in places)  # every point has a line for each of them
+        walk = jax.tree.map(lambda x: jnp.repeat(x, len(places[0]), axis=0), walk)
+        j, k, sigma = walk.x.shape[1], self.explicit, self.task.activation
         known = self._fields(walk)
         own = known[:, k:]
         rest = (sigma(own) @ self.a[: own.shape[1]])[:, None] if own.shape[1] else jnp.zeros((walk.x.shape[0], 1))
         means = [(walk.x @ self.L[i, :j])[:, None] for i in (j, j + 1)]
 
-        def gap(x: Array, end: float, shift: Array) -> Array:
+        def gap(x: Array) -> Array:
             field, last = means[0] + self.L[j, j] * x, means[1] + self.L[j + 1, j] * x + self.L[j + 1, j + 1] * end
             reached = rest + self.a[-1] * sigma(last)
             if j >= k:
@@ -197,26 +202,26 @@ class Averaging:
             base = 0.0 if isinstance(self.task.labels, Classes) else along_last(self.task.target, known, field)
             return reached - self.p * (base + shift)
 
-        for shift, end in product(self._shifts(), _ENDS):
-            found.append(crossings(partial(gap, end=end, shift=shift), walk.x.shape[0], 1))
-        return found
+        return [crossings(gap, walk.x.shape[0], 1).reshape(count, -1)]
 
     def _meetings(self, walk: _Walk, rest: Float[Array, " b"], levels: Float[Array, "b q"]) -> Float[Array, "b m"]:
         """Where, along the last student but one, a jump of the error meets a boundary of the label."""
-        j, sigma, found = walk.x.shape[1], self.task.activation, []
         edges = Posterior(self.task, self._fields(walk)[:, : self.explicit]).edges
-        label = walk.x @ self.L[-1, :j]
-        means = [(walk.x @ self.L[i, :j])[:, None] for i in (j, j + 1)]
+        count, times = walk.x.shape[0], edges.shape[1] * levels.shape[1]
+        edge = jnp.repeat(edges, levels.shape[1], axis=1).reshape(-1, 1)  # every point has a line for each pair
+        level = jnp.tile(levels, (1, edges.shape[1])).reshape(-1, 1)
+        at, rest = (jnp.repeat(x, times, axis=0) for x in (walk.x, rest[:, None]))
+        j, sigma = at.shape[1], self.task.activation
+        label = (at @ self.L[-1, :j])[:, None]
+        means = [(at @ self.L[i, :j])[:, None] for i in (j, j + 1)]
 
-        def gap(x: Array, edge: Array, level: Array) -> Array:
-            last = (edge[:, None] - label[:, None] - self.L[-1, j] * x) / _not_zero(self.L[-1, j + 1])
+        def gap(x: Array) -> Array:
+            last = (edge - label - self.L[-1, j] * x) / _not_zero(self.L[-1, j + 1])
             fields = means[0] + self.L[j, j] * x, means[1] + self.L[j + 1, j] * x + self.L[j + 1, j + 1] * last
             reached = self.a[-2] * sigma(fields[0]) + self.a[-1] * sigma(fields[1])
-            return rest[:, None] + reached - self.p * level[:, None]
+            return rest + reached - self.p * level
 
-        for edge, level in product(range(edges.shape[1]), range(levels.shape[1])):
-            found.append(crossings(partial(gap, edge=edges[:, edge], level=levels[:, level]), walk.x.shape[0], 2))
-        return jnp.concatenate(found, axis=1)
+        return crossings(gap, at.shape[0], 2).reshape(count, -1)
 
     def _last_cuts(self, walk: _Walk, rest: Float[Array, " b"]) -> list[Float[Array, "b m"]]:
         """Where the law of the label changes along the last student, and where gradients reach their largest norm."""
@@ -284,7 +289,7 @@ class Averaging:
         width = _ROUNDED * jnp.sqrt(task.Delta)
         return [shift - place for place in places for shift in (-width, 0 * width, width)]
 
-    def _points(self, walk: _Walk, x: Float[Array, "b n"], w: Float[Array, "b n"]) -> Points:
+    def _points(self, walk: _Walk, x: Float[Array, "b n"], w: Float[Array, "#b n"]) -> Points:
         task, E, j = self.task, self.explicit, walk.x.shape[1]
         before = self._fields(walk)
         teachers = [before[:, i, None] for i in range(E)]

@@ -69,7 +69,7 @@ class Posterior:
         return jnp.concatenate([self.edges - 6 * spread, self.edges, self.edges + 6 * spread], axis=1)
 
 
-def along_last(target: Target, before: Float[Array, "b k"], last: Float[Array, "b m"]) -> Float[Array, "b m"]:
+def along_last(target: Target, before: Float[Array, "b k"], last: Float[Array, "b m"]) -> Float[Array, "b m *outputs"]:
     """f* where the last direction has these values and the others have theirs."""
     every = jnp.broadcast_to(before[:, None, :], (*last.shape, before.shape[1]))
     return target(jnp.concatenate([every, last[..., None]], axis=-1))

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.functions.label_law import Classes
+from dimfree.functions.label_law import Classes, StudentValues
 from dimfree.gaussian.learner import LossLearner
 from dimfree.gaussian.points import normal_points
 from dimfree.states.overlaps import Overlaps, factor
@@ -27,9 +27,15 @@ def sampled_loss(
 
 
 def expected_loss(model: LossLearner, f: Float[Array, " n"], f_star: Float[Array, " n"]) -> Float[Array, " n"]:
-    """E[l(f, y) | f*]: of two classes both are summed over, noise of values is drawn, the same at every call."""
+    """E[l(f, y) | f*]: of two classes both are summed over, noise of values is drawn, the same at every call.
+
+    Of noise without a mean it is what the loss has more than that of the teacher, l(f*, y), whose mean is infinite.
+    """
     if isinstance(model.labels, Classes):
         plus, one = model.labels.P_plus(f_star, model.Delta), jnp.ones_like(f)
         return plus * model.loss(f, one) + (1 - plus) * model.loss(f, -one)
     hidden = model.labels.hidden(jax.random.key(0), f.size)
-    return model.loss(f, model.labels.label(f_star, hidden, model.Delta))
+    y = model.labels.label(f_star, hidden, model.Delta)
+    if not isinstance(model.labels, StudentValues):
+        return model.loss(f, y)
+    return model.loss(f, y) - jnp.where(model.labels.degrees > 1, 0.0, model.loss(f_star, y))
