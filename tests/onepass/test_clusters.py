@@ -235,7 +235,7 @@ BAD = {
     "weights must be above 0; got -0.2": {"weights": [-0.2, 0.7, 0.35, 0.15]},
     "weights has 3 entries for 4 clusters; give one for each cluster.": {"weights": [0.3, 0.3, 0.4]},
     "variances must be above 0; got 0.": {"variances": [0.5, 0.0, 0.7, 1.2]},
-    "classes are 1 and -1; got 2.": {"classes": [1, 2, -1, -1]},
+    "classes are 1 and -1, or 0, 1, ... without gaps for several outputs; got [-1, 1, 2].": {"classes": [1, 2, -1, -1]},
     "every cluster has class 1, so that there is nothing to learn; give clusters of both classes.": {
         "classes": [1] * 4
     },
@@ -316,7 +316,10 @@ def test_more_units_than_panels_are_nested_for_are_averaged_at_fixed_points():
     )
     assert model(one).roughness > 0 == model(one.replace(**{"network.activation": "erf"})).roughness
     ode, chain = df.solve(one, "ode"), df.solve(one, "chain")
-    assert "sampled at fixed points" in ode.attrs["warnings"]
+    assert (ode.attrs["quadrature"], ode.attrs["quadrature_fields"]) == ("fixed Sobol points", 4)
+    assert 1e-6 < ode.attrs["quadrature_error"] < 5e-3
+    assert ("estimated error" in ode.attrs["warnings"]) == (5 * ode.attrs["quadrature_error"] > 1e-3)
+    assert "quadrature" not in chain.attrs
     for name in ("Q", "M", "a", "risk", "test_error"):
         x, y = ode[name].values, chain[name].values
         error = y.std(axis=1, ddof=1) / np.sqrt(y.shape[1])

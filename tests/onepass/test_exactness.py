@@ -8,9 +8,10 @@ import pytest
 import dimfree as df
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits import exactness
-from dimfree.onepass.limits.exactness import inexact_kernels, inexact_variance
+from dimfree.onepass.limits.exactness import average_details, inexact_averages, inexact_kernels, inexact_variance
 from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
 from dimfree.onepass.limits.wide import MeanField
+from dimfree.onepass.model import model as any_model
 from dimfree.onepass.model import teacher_model
 from dimfree.onepass.real.chain import OverlapChain
 
@@ -100,3 +101,22 @@ def test_large_norms_drift_as_the_chain_does():
     told, traces = (np.trace(np.asarray(run["Q"]), axis1=-2, axis2=-1) for run in (limit, chain))
     error = traces.std(axis=1) / np.sqrt(replicas)
     np.testing.assert_array_less(np.abs(told[:, 0] - traces.mean(axis=1)), 4.5 * error + 0.01)  # and order 1/d
+
+
+def test_averages_of_a_loss_that_make_curves_worse_than_a_thousandth_are_named(monkeypatch):
+    problem = df.Problem(
+        data=df.Teacher(units=4, labels="sign"), network=df.TwoLayer(width=4), training=df.OnePass(loss="hinge")
+    )
+    model = any_model(problem)
+    monkeypatch.setattr(exactness, "averages_error", lambda *given: 1.9e-4)
+    assert list(inexact_averages(model, {}, TIMES)) == []
+    monkeypatch.setattr(exactness, "averages_error", lambda *given: 3e-4)
+    assert list(inexact_averages(model, {}, TIMES)) == [
+        "ode: 7 fields and jumps; estimated error 0.0003 of the right-hand side, and of curves about 5 times that; chain has "
+        "none."
+    ]
+    assert average_details(model, {}, TIMES) == {
+        **{"quadrature": "fixed Sobol points", "quadrature_fields": 7},
+        **{"quadrature_nodes": 4096, "quadrature_error": 3e-4},
+    }
+    assert average_details(model_of("erf"), {}, TIMES) == {}

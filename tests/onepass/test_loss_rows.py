@@ -35,7 +35,7 @@ def problem(data, **training):
 
 
 def textbook(rows, weights, chance, sigma, slope):
-    """Mean logistic losses on all rows of one unit, row by row, with nothing of dimfree; `chance` is that of +1 on every row."""
+    """Logistic losses and errors on all rows of one unit, with nothing of dimfree; `chance` is that of +1 on every row."""
     w, d, found, steps = np.repeat(weights[:1], REPLICAS, axis=0), rows.shape[1], [], 0
     for time in TIMES:
         while steps < round(time * d / RATE):
@@ -45,27 +45,33 @@ def textbook(rows, weights, chance, sigma, slope):
             w = w + RATE * (slope(field) * y * expit(-y * sigma(field)))[:, None] * rows[chosen]
             steps += 1
         f = sigma(w @ rows.T)
-        found.append(np.mean(chance * np.log1p(np.exp(-f)) + (1 - chance) * np.log1p(np.exp(f)), axis=1))
-    return np.array(found)
+        risk = np.mean(chance * np.log1p(np.exp(-f)) + (1 - chance) * np.log1p(np.exp(f)), axis=1)
+        found.append([risk, np.mean(np.where(f > 0, 1 - chance, chance), axis=1)])
+    return dict(zip(("risk", "test_error"), np.swapaxes(found, 0, 1), strict=True))
 
 
 @pytest.mark.parametrize("data", [OWN, pytest.param(TAUGHT, marks=pytest.mark.slow)], ids=["own", "taught"])
 def test_rows_have_the_law_of_a_textbook(data):
     one = problem(data)
     m, start = model(one), draw_start(one, jax.random.key(0), vectors=True)
-    run = jax.jit(lambda s, t: RowsSGD().run(m, s, t, jax.random.key(1), REPLICAS)["risk"])
-    ours = np.asarray(run(start, jnp.asarray(TIMES)))
+    run = jax.jit(lambda s, t: RowsSGD().run(m, s, t, jax.random.key(1), REPLICAS))
+    seen = {name: np.asarray(values) for name, values in run(start, jnp.asarray(TIMES)).items()}
     rows, weights = np.asarray(m.pool.rows), np.asarray(start.weights)
     if data is OWN:
         np.testing.assert_array_equal(m.pool.labels, CLASSES)
-        theirs = textbook(rows, weights, CLASSES > 0, lambda x: x, np.ones_like)
+        theirs = textbook(rows, weights, 1.0 * (CLASSES > 0), lambda x: x, np.ones_like)
+        assert not {"clean_error", "bayes_error"} & seen.keys()  # nobody knows them
     else:
         chance = np.where(rows @ weights[1] > 0, 0.9, 0.1)
         slope = lambda x: (2 / np.pi) ** 0.5 * np.exp(-(x**2) / 2)  # noqa: E731
         theirs = textbook(rows, weights, chance, lambda x: erf(x / 2**0.5), slope)
-    error = np.sqrt((ours.var(axis=1) + theirs.var(axis=1)) / REPLICAS)
-    assert (np.abs(ours.mean(axis=1) - theirs.mean(axis=1)) < 4.5 * error).all()
-    np.testing.assert_allclose(ours.std(axis=1), theirs.std(axis=1), rtol=0.15)
+        np.testing.assert_allclose(seen["bayes_error"], 0.1, atol=1e-12)
+        np.testing.assert_allclose(seen["test_error"], 0.1 + 0.8 * seen["clean_error"], atol=1e-12)
+    for name, expected in theirs.items():
+        ours = seen[name]
+        error = np.sqrt((ours.var(axis=1) + expected.var(axis=1)) / REPLICAS)
+        assert (np.abs(ours.mean(axis=1) - expected.mean(axis=1)) < 4.5 * error).all(), name
+        np.testing.assert_allclose(ours.std(axis=1), expected.std(axis=1), rtol=0.15)
 
 
 def test_classes_of_rows_are_learned_on_rows_alone():

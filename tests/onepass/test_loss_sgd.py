@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from plain_losses import plain_sgd
 from scipy.stats import ks_2samp
 
 import dimfree as df
@@ -13,6 +12,7 @@ from dimfree.onepass.model import model
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.start import draw_start
+from plain_losses import plain_sgd
 from stages import gating
 
 REPLICAS, STEPS = 4000, 24
@@ -44,6 +44,7 @@ CASES = {
     if (loss, name) != ("correlation", "Student")  # which has no mean square to be compared
 } | {
     "error clipped, square, Student": {**STUDENT, "training.clip": {"error": 0.5}},
+    "absolute, Cauchy": {**STUDENT, "data.noise_law": {"student": 1.0}, "training.loss": "absolute"},
     "error clipped, exponential": {**SIGNS, "training.loss": "exponential", "training.clip": {"error": 0.8}},
     "norm clipped": {**SIGNS, "training.loss": "logistic", "training.clip": {"norm": 0.25}},
     "norm clipped, batch": {**VALUES, "training.loss": "absolute", "training.clip": {"norm": 0.3}, "training.batch": 3},

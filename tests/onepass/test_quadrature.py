@@ -15,6 +15,7 @@ from dimfree.onepass.model import model
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.start import Start, draw_start, shared_start
 from dimfree.onepass.structured_start import measured_blocks
+from stages import gating
 
 RNG = np.random.default_rng(0)
 S = np.arange(1.0, 301) ** -1.0
@@ -100,7 +101,7 @@ def test_sgd_does_not_wait_for_nodes_that_only_equations_start_from(monkeypatch)
         shared_start(one, key, df.HighDimensional.needs)
 
 
-@pytest.mark.parametrize(("vectors", "until"), [(6, 0.02), (6, 1.0), (3, 30.0)])
+@pytest.mark.parametrize(("vectors", "until"), gating([(6, 0.02), (6, 1.0), (3, 30.0)], [(6, 0.02), (6, 1.0)]))
 def test_what_nodes_take_is_predicted(vectors, until):
     """Bytes are counted, and products of rows with them; seconds are in proportion to the latter."""
     d = 4000

@@ -12,7 +12,7 @@ from dimfree.errors import ProblemError
 from dimfree.onepass.kinds.gaussians.section import TwoGaussians
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.sections import GaussianStart, OverlapStart, SphereStart, TwoLayer, WeightsStart
-from dimfree.onepass.start import Start, draw_start, embed, shared_start, why_no_start, wishart
+from dimfree.onepass.start import Start, _draw, draw_start, embed, shared_start, why_no_start, wishart
 from dimfree.problem import Problem
 from stages import gating
 
@@ -233,3 +233,21 @@ def test_pairs_of_very_many_units_are_not_to_be_had():
     assert "lower network.width to 3000" in str(why_no_start(wide, frozenset({"pairs"})))
     assert why_no_start(wide, frozenset()) is None
     assert why_no_start(wide.replace(**{"data.kind": "two-gaussians"}), frozenset({"vectors"})) is None
+
+
+@pytest.mark.parametrize(("width", "units", "dimension"), [(4, 2, 300), (3, 1, 17), (5, 5, 64)])
+def test_a_start_at_any_dimension_has_the_bits_of_the_compiled_draw(width, units, dimension):
+    one = Problem(
+        dimension=dimension, data=Teacher(units=units), network=TwoLayer(width=width), start=GaussianStart(scale=SCALE)
+    )
+    key, sizes = jax.random.key(dimension), (width, units, dimension)
+    compiled = _draw(key, jnp.eye(units), jnp.asarray(SCALE), sizes, False)
+    np.testing.assert_array_equal(draw_start(one, key, vectors=True).weights, compiled)
+
+
+def test_a_start_leaves_out_vectors_that_are_not_needed():
+    start = draw_start(Problem(dimension=300), jax.random.key(0), vectors=True)
+    assert start.only(frozenset({"vectors"})).weights is start.weights
+    slim = start.only(frozenset({"pairs"}))
+    assert slim.weights is None
+    assert slim.overlaps is start.overlaps

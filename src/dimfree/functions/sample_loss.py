@@ -20,7 +20,7 @@ _NEVER = 1e-30  # the smallest share whose logarithm is taken: a position so far
 
 
 class SampleLoss(eqx.Module):
-    """A loss of an output f and a label y, applied elementwise."""
+    """A loss of an output f and a label y, applied elementwise; several outputs lie along the last axis of f."""
 
     name: eqx.AbstractClassVar[str]
     along: eqx.AbstractClassVar[Coordinate]  # in which jumps are fixed places

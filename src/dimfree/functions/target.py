@@ -9,15 +9,18 @@ from dimfree.functions.activation import Activation, Polynomial
 
 
 class Committee(eqx.Module):
-    """f* = (1/k) sum_r a*_r activation(lambda*_r), with teacher overlaps P (docs/theory/committee.md, section 0)."""
+    """f* = (1/k) sum_r a*_r activation(lambda*_r), with teacher overlaps P (docs/theory/committee.md, section 0).
+
+    A second layer of several rows makes as many outputs, along the last axis of f* (docs/theory/losses.md, section 1.2).
+    """
 
     activation: Activation
-    second_layer: Float[Array, " k"]
+    second_layer: Float[Array, "*outputs k"]
     P: Float[Array, "k k"]
 
     def __call__(self, teacher: Float[Array, "... k"]) -> Float[Array, "..."]:
         """The noiseless label."""
-        return self.activation(teacher) @ (self.second_layer / self.units)
+        return self.activation(teacher) @ (self.second_layer / self.units).T
 
     @property
     def units(self) -> int:

@@ -12,34 +12,27 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Float32, Int, PyTree
+from jaxtyping import Array, Float, Float32, PyTree
 
 from dimfree.description import Observed
 from dimfree.functions.label_law import LabelLaw
 from dimfree.functions.sample_loss import ClippedLoss, SquareLoss
 from dimfree.functions.target import Committee, Target
-from dimfree.gaussian.any_loss.ladder import (
-    bayes_error,
-    finite_variance,
-    loss_errors,
-    loss_seconds,
-    loss_terms,
-    not_averaged,
-    roughness,
-    task_of,
-)
+from dimfree.gaussian import loss_ladder
+from dimfree.gaussian.any_loss.ladder import bayes_error, loss_errors, task_of
 from dimfree.gaussian.any_loss.sampled import sampled_loss
 from dimfree.gaussian.any_loss.task import Task
 from dimfree.gaussian.components import has_components, overlap_components
 from dimfree.gaussian.moments import GradientTerms, gradient_terms, risk
 from dimfree.gaussian.offset_risk import offset_risk
+from dimfree.gaussian.outputs.ladder import outputs_risk
 from dimfree.gaussian.two_point.ladder import two_point_seconds
 from dimfree.gaussian.two_point.shifted import shifted_seconds
 from dimfree.gaussian.variance.ladder import variance, variance_seconds
 from dimfree.onepass.inputs.quadrature import MOST_LEVELS
 from dimfree.onepass.law import Pool, RowsLaw, StructuredLaw, TeacherLaw, level_of
+from dimfree.onepass.outputs_observables import outputs_observables
 from dimfree.onepass.overlap_model import DirectionsModel
-from dimfree.onepass.rule import block_steps
 from dimfree.onepass.weights import Network
 from dimfree.states.blocks import Blocks
 from dimfree.states.overlaps import Overlaps
@@ -91,20 +84,20 @@ class TargetModel(DirectionsModel):
 
     def terms(self, state: Overlaps) -> GradientTerms:
         """From two-point kernels, for other losses by an average over all preactivations."""
-        return gradient_terms(self, state) if self.plain else loss_terms(self.task, state)
+        return gradient_terms(self, state) if self.plain else loss_ladder.loss_terms(self.task, state)
 
     def variance(self, state: Overlaps) -> Float[Array, "p p"]:
         """By the ladder of the four-point term."""
         if self.plain:
             return variance(self, state)
-        found = loss_terms(self.task, state).Var
+        found = loss_ladder.loss_terms(self.task, state).Var
         assert found is not None
         return found
 
     def lengthened(self, state: Overlaps) -> Float[Array, "p p"]:
         """Equation (1.5) of docs/theory/committee.md: E[(u.grad) c cᵀ]/2 is how Psi^Var changes as fields are stretched."""
         if not self.plain:
-            return finite_variance(self.task, state, self.dimension)
+            return loss_ladder.finite_variance(self.task, state, self.dimension)
         spread, stretched = jax.jvp(lambda s: _stretched_variance(self, state, s), (jnp.ones(()),), (jnp.ones(()),))
         return spread + 2 * stretched / self.dimension
 
@@ -122,30 +115,43 @@ class TargetModel(DirectionsModel):
         return True
 
     @property
+    def averaged(self) -> loss_ladder.Averaged | None:
+        """By the ladder of other losses."""
+        return None if self.plain else loss_ladder.averaged(self.task, self.width)
+
+    def average_error(self, state: Overlaps) -> Float[Array, ""]:
+        """From a finer rule, or from independent fixed points."""
+        return loss_ladder.estimated_error(self.task, state)
+
+    @property
     def roughness(self) -> float:
         """Of averages at fixed points."""
-        return 0.0 if self.plain else roughness(self.task, self.width)
+        return 0.0 if self.plain else loss_ladder.roughness(self.task, self.width)
 
     @property
     def no_averages(self) -> str | None:
         """Losses and laws of labels without averages, and shortened gradients of a batch."""
         if self.plain:
             return None
-        if self.levels is not None:
-            return "other losses are not verified here on inputs with a covariance or with momentum; use chain or sgd."
+        if self.outputs > 1 and self.levels is not None:
+            return (
+                "several outputs are not verified here on inputs with a covariance or with momentum; use chain or sgd."
+            )
         if self.clip_norm is not None and self.batch > 1:
             return f"training.clip norm with batch {self.batch} has no ode yet; use chain."
-        return not_averaged(self.task)
+        return loss_ladder.not_averaged(self.task)
 
     @property
     def risk_seconds(self) -> float:
         """Risks of the square loss of values are not worth counting without offsets."""
-        return offset_seconds(self) if self.excess else loss_seconds(self.task, self.width)
+        if not self.excess:
+            return loss_ladder.loss_seconds(self.task, self.width)
+        return self.width * (self.width + self.units) * shifted_seconds(self.activation) if self.offsets else 0.0
 
     def seconds(self, *, variance_on: bool) -> float:
         """All pairs of units, and the four-point term."""
         if not self.plain:
-            return loss_seconds(self.task, self.width)
+            return loss_ladder.loss_seconds(self.task, self.width)
         n = self.width + self.units
         kernels = self.width * n * two_point_seconds(self.activation) + 2e-9 * self.width**2 * n + 3e-5
         return kernels + (variance_seconds(self) if variance_on else 0.0)
@@ -192,6 +198,12 @@ class StructuredModel(TargetModel):
             return StructuredLaw(self.target, self.Delta, self.labels, self.roots)
         assert self.pool is not None, "the description that draws rows refuses problems without them"
         return RowsLaw(self.target, self.Delta, self.labels, self.pool)
+
+    @property
+    def task(self) -> Task:
+        """Gradients are as long as inputs: |x|² is the mean eigenvalue, and (4.1) of docs/theory/losses.md divides by |x|."""
+        limit = None if self.clip_norm is None else self.clip_norm / jnp.sqrt(jnp.sum(self.rho * self.s))
+        return task_of(self, limit)
 
     @property
     def gaussian(self) -> "StructuredModel":
@@ -252,12 +264,6 @@ class StructuredModel(TargetModel):
         return structured_observables(self, *looks)
 
 
-def few_directions(multiplicities: Int[np.ndarray, " b"], vectors: int, batch: int) -> tuple[int | None, ...]:
-    """d_b of levels that have fewer directions than the vectors and inputs which a block of SGD holds."""
-    held = vectors + block_steps(batch) * batch
-    return tuple(int(d) if d < held else None for d in multiplicities)
-
-
 def level_overlaps(model: StructuredModel, network: Network) -> Blocks:
     """Overlaps of students and teachers for every eigenvalue; all of them as one block where they are many."""
     d, teachers, count = network.students.shape[-1], network.teachers, model.s.size
@@ -275,11 +281,13 @@ def level_overlaps(model: StructuredModel, network: Network) -> Blocks:
     shown = (model.s, model.rho) if count <= MOST_BLOCKS else (jnp.array([1.0, 0.0]), jnp.zeros(2))
     replicas = network.students.shape[0]
     s, rho = (jnp.broadcast_to(x, (replicas, x.size)) for x in shown)
-    return Blocks(Omega, network.scalars.a.T, s, rho, jnp.zeros(replicas))
+    return Blocks(Omega, jnp.moveaxis(network.scalars.a, -1, 0), s, rho, jnp.zeros(replicas))
 
 
 def overlap_risk(model: TargetModel, state: Overlaps, bias: Float[Array, " p"] | None = None) -> Float[Array, ""]:
     """The population risk of one network: that of the square loss of values without the noise floor, else of labels as drawn."""
+    if model.outputs > 1:
+        return outputs_risk(model.task, state, bias if model.offsets else None)
     if not model.excess:
         averaged = not model.offsets and model.no_averages is None
         return loss_errors(model.task, state).risk if averaged else sampled_loss(model, state, bias)
@@ -294,20 +302,16 @@ def overlap_risks(model: TargetModel, states: Overlaps, bias: Float[Array, "r p"
     return jax.vmap(lambda state, b: overlap_risk(model, state, b))(states, bias)
 
 
-def offset_seconds(model: TargetModel) -> float:
-    """What the risk of one network with offsets costs; without any it is not worth counting."""
-    return model.width * (model.width + model.units) * shifted_seconds(model.activation) if model.offsets else 0.0
-
-
 def teacher_observables(model: TargetModel, overlaps: Overlaps, bias: Float[Array, "t r p"] | None = None) -> Observed:
     """Overlaps, second layer, offsets if there are any, and the risk, for one polynomial direction degree by degree too.
 
     Of classes there are the test error, that against the sign of f*, and the lowest one.
     """
+    if model.outputs > 1:
+        return outputs_observables(model.task, overlaps, bias if model.offsets else None)
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (overlaps, bias))
     one: Callable[[tuple[Overlaps, Array | None]], Array] = lambda now: overlap_risk(model, *now)  # noqa: E731
-    count, width = flat[0].a.shape
-    together = max(1, min(256, count, _PAIRS // width**2))
+    together = max(1, min(256, len(flat[0].a), _PAIRS // model.width**2))
     values = jax.lax.map(one, flat, batch_size=together)
     seen = {"risk": values.reshape(overlaps.a.shape[:2]), "Q": overlaps.Q, "M": overlaps.M, "a": overlaps.a}
     if model.offsets:

@@ -46,8 +46,9 @@ def draw_directions(figure: "Figure", problem: OnePassProblem, accounts: "Mappin
     overlap.set_ylabel("student–teacher overlap $M_{ir}$")
     if layers:
         second = figure.add_subplot(grid[:, 2])
-        _draw_units(second, accounts, shown, "a")
-        second.set_ylabel("second layer $a_i$")
+        several = problem.network.outputs > 1
+        _draw_units(second, accounts, shown, "A" if several else "a")
+        second.set_ylabel("second layer $A_{ci}$" if several else "second layer $a_i$")
     if classes:
         draw_test_error(figure.add_subplot(grid[:, 2 + layers]), accounts, shown)
     since = _first_event(accounts)
@@ -91,14 +92,15 @@ def _risk_label(problem: OnePassProblem) -> str:
 
 
 def _draw_units(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mapping[str, Look], name: str) -> None:
-    """M or a against time: colour is the teacher, style the student, lines the first theory, markers real SGD."""
+    """M, a or A against time: colour is the teacher or output, style the student, lines the first theory, markers real SGD."""
     having = [title for title in accounts if name in accounts[title]]
     theory = next((title for title in having if not shown[title].real), None)
     real = next((title for title in having if shown[title].real), None)
     drawn = [title for title in (theory, real) if title]
     for title in drawn:
         data = accounts[title].isel(time=slice(1, None))
-        values = data[name].mean("replica").values.reshape(data.sizes["time"], data.sizes["unit"], -1)
+        ordered = data[name].mean("replica").transpose("time", "unit", ...).values
+        values = ordered.reshape(data.sizes["time"], data.sizes["unit"], -1)
         _draw_curves(axes, data["time"].values, values, shown[title].real)
     names = " and ".join(f"{one} ({'markers' if shown[one].real else 'lines'})" for one in drawn)
     axes.set_title(names)
@@ -107,7 +109,7 @@ def _draw_units(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mappi
 
 
 def _draw_curves(axes: "Axes", time: Any, values: Any, real: bool) -> None:
-    """One curve for each pair of student and teacher."""
+    """One curve for each pair of student and teacher, or of unit and output."""
     units, teachers = values.shape[1:]
     every = max(1, len(time) // _MARKERS)
     for i in range(min(units, max(1, _MOST_CURVES // teachers))):
@@ -122,11 +124,12 @@ def _draw_curves(axes: "Axes", time: Any, values: Any, real: bool) -> None:
 
 
 def _legend(axes: "Axes", data: "xr.Dataset", name: str, real: bool) -> None:
-    """Colours are teachers where there are several, else students; styles are students while they differ."""
-    students, teachers = data.sizes["unit"], data.sizes["teacher"] if name == "M" else 1
+    """Colours are teachers or outputs where there are several, else students; styles are students while they differ."""
+    word = next((str(dim) for dim in data[name].dims if dim in ("teacher", "output")), "")
+    students, teachers = data.sizes["unit"], data.sizes.get(word, 1)
     handles = []
     if 1 < teachers <= len(_TEACHERS):
-        handles += [axes.plot([], [], color=_TEACHERS[r], lw=2, label=f"teacher {r + 1}")[0] for r in range(teachers)]
+        handles += [axes.plot([], [], color=_TEACHERS[r], lw=2, label=f"{word} {r + 1}")[0] for r in range(teachers)]
     if 1 < students <= len(_STUDENTS):
         for i in range(students):
             line, marker = _STUDENTS[i]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dimfree.onepass.problem import OnePassProblem
     from dimfree.onepass.rule import OnePassModel
     from dimfree.onepass.start import Start
+    from dimfree.setting import Recipe
 
 KINDS_GROUP = "dimfree.kinds"
 _MATRICES = 4  # overlaps of all pairs of teachers that are there at once
@@ -79,6 +80,11 @@ class DataSection(Section):
         return False
 
     @property
+    def label_classes(self) -> int | None:
+        """How many classes labels have, where a network may have an output for each; None where it may not."""
+        return None
+
+    @property
     def noise_without_mean(self) -> str | None:
         """The law of the label noise in words, if it has no mean."""
         return None
@@ -116,6 +122,7 @@ class Kind:
     start: str  # module:function(problem, key, vectors, nodes) -> Start
     figure: str  # module:function(figure, problem, accounts): draws into an empty figure
     notes: str = ""  # module:function(problem) -> what else `show` should say, or None
+    recipe: str = ""  # module:function(problem) -> how a page without Python draws the same start, or why it cannot
 
     @property
     def names(self) -> frozenset[str]:
@@ -131,6 +138,13 @@ class Kind:
         """Where training begins; with `vectors` as weights, too, and with `nodes` ready for equations of many eigenvalues."""
         drawn: Start = imported(self.start)(problem, key, vectors, nodes)
         return drawn
+
+    def recipe_of(self, problem: "OnePassProblem") -> "Recipe | str":
+        """How a page draws the same start, or why it cannot."""
+        if not self.recipe:
+            return f"a page without a server cannot draw starts of data.kind = {problem.data.kind!r}; use the server."
+        made: Recipe | str = imported(self.recipe)(problem)
+        return made
 
     def draw(self, figure: "Figure", problem: "OnePassProblem", accounts: "Mapping[str, xr.Dataset]") -> None:
         """The figure of a comparison."""

@@ -2,7 +2,15 @@
 
 import jax
 
-from dimfree.functions.label_law import GaussianValues, LabelLaw, LogisticClasses, Signs, StudentValues
+from dimfree.functions.label_law import (
+    Argmax,
+    GaussianValues,
+    LabelLaw,
+    LogisticClasses,
+    Signs,
+    SoftmaxClasses,
+    StudentValues,
+)
 from dimfree.onepass.labelled import Labelled, Student
 
 
@@ -18,6 +26,10 @@ def label_law(data: Labelled) -> LabelLaw:
             return Signs(jax.device_put(data.flip), blurred=data.noise > 0)
         case "logistic":
             return LogisticClasses(jax.device_put(data.slope))
+        case "argmax":
+            return Argmax(jax.device_put(data.flip))
+        case "softmax":
+            return SoftmaxClasses(jax.device_put(data.slope))
         case _ if isinstance(data.noise_law, Student):
             return StudentValues(jax.device_put(data.noise_law.student))
         case _:

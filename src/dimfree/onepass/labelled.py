@@ -8,6 +8,7 @@ from dimfree.onepass.kind import DataSection
 from dimfree.problem.section import Section
 
 VALUE = "value"
+OF_OUTPUTS = ("argmax", "softmax")  # classes of a teacher with several outputs
 _NOISE = 1e-3  # of values; classes have none unless it is asked for
 
 
@@ -28,16 +29,21 @@ class Labelled(DataSection):
 
     labels = "value": f* plus noise of variance `noise`; with noise_law = {student = 3.0} it has heavy tails, and `noise` is its
     squared scale. labels = "sign": the sign of f* plus Gaussian noise, the wrong one with probability `flip`. labels =
-    "logistic": +1 with probability 1/(1 + exp(-slope f*)), else -1.
+    "logistic": +1 with probability 1/(1 + exp(-slope f*)), else -1. Of a teacher with several outputs, labels = "argmax" is the
+    number of the largest one, another one with probability `flip`; labels = "softmax" is drawn with probabilities proportional to
+    exp(slope f*).
     """
 
     any_loss: ClassVar[bool] = True
-    labels: Annotated[Literal["value", "sign", "logistic"], Field(exclude_if=lambda given: given == VALUE)] = "value"
+    labels: Annotated[
+        Literal["value", "sign", "logistic", "argmax", "softmax"], Field(exclude_if=lambda given: given == VALUE)
+    ] = "value"
     flip: Annotated[float, Field(exclude_if=lambda given: given == 0)] = 0.0
     slope: Annotated[PositiveFloat, Field(exclude_if=lambda given: given == 1)] = 1.0
-    noise_law: Annotated[Literal["gaussian"] | Student, Field(exclude_if=lambda given: given == "gaussian")] = (
-        "gaussian"
-    )
+    noise_law: Annotated[
+        Literal["gaussian"] | Student,
+        Field(exclude_if=lambda given: given == "gaussian", examples=["gaussian", {"student": 3.0}]),
+    ] = "gaussian"
 
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -51,18 +57,23 @@ class Labelled(DataSection):
     def _labelled(self) -> "Labelled":
         if not 0 <= self.flip < 0.5:
             raise ValueError(f"flip must be at least 0 and below 0.5; got {self.flip:g} (swap the classes instead).")
-        if self.flip and self.labels != "sign":
+        if self.flip and self.labels not in ("sign", "argmax"):
             raise ValueError(
-                f'flip = {self.flip:g} is for labels = "sign", and labels are {self.labels!r}; leave it out.'
+                f'flip = {self.flip:g} is for labels = "sign" or "argmax", and labels are {self.labels!r}; leave it out.'
             )
-        if self.slope != 1 and self.labels != "logistic":
+        if self.slope != 1 and self.labels not in ("logistic", "softmax"):
             raise ValueError(
-                f'slope = {self.slope:g} is for labels = "logistic", and labels are {self.labels!r}; leave it out.'
+                f'slope = {self.slope:g} is for labels = "logistic" or "softmax", and labels are {self.labels!r}; leave it out.'
             )
-        if self.noise and self.labels == "logistic":
+        if self.noise and self.labels in ("logistic", "softmax"):
             raise ValueError(
-                f'noise = {self.noise:g} does not go with labels = "logistic", which are random by themselves; leave noise '
+                f'noise = {self.noise:g} does not go with labels = "{self.labels}", which are random by themselves; leave noise '
                 "out, or lower slope."
+            )
+        if self.noise and self.labels == "argmax":
+            raise ValueError(
+                f'noise = {self.noise:g} on every output has no closed form for labels = "argmax"; leave noise out, and '
+                'give flip, or labels = "softmax".'
             )
         if self.noise_law != "gaussian" and self.labels != VALUE:
             raise ValueError(f'noise_law is for labels = "value", and labels are {self.labels!r}; leave it out.')
@@ -71,7 +82,7 @@ class Labelled(DataSection):
     @property
     def signs(self) -> bool:
         """Whether labels are the classes +1 and -1."""
-        return self.labels != VALUE
+        return self.labels in ("sign", "logistic")
 
     @property
     def noise_without_mean(self) -> str | None:
@@ -84,4 +95,6 @@ class Labelled(DataSection):
         """Classes, or noise with heavy tails."""
         if self.signs:
             return "labels of ±1"
+        if self.labels in OF_OUTPUTS:
+            return "labels of several classes"
         return None if self.noise_law == "gaussian" else "Student noise"

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Int, Key
 
-from dimfree.functions.label_law import LabelLaw
+from dimfree.functions.label_law import LabelLaw, Source
 from dimfree.functions.target import Target
 from dimfree.random_numbers import normals
 
@@ -35,6 +35,11 @@ class Law(eqx.Module):
     def hidden(self, key: Key[Array, ""], count: int) -> Float[Array, " count"]:
         """Draw only the other random numbers that labels depend on, one for each, where inputs are not drawn."""
         return normals(key, count)
+
+    @property
+    def source(self) -> Source:
+        """What `hidden` draws."""
+        return "normal"
 
     @abstractmethod
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
@@ -63,6 +68,11 @@ class TeacherLaw(Law):
     def hidden(self, key: Key[Array, ""], count: int) -> Float[Array, " count"]:
         """What is random in labels."""
         return self.labels.hidden(key, count)
+
+    @property
+    def source(self) -> Source:
+        """That of the law of labels."""
+        return self.labels.source
 
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
         """What the law of labels makes of the target."""

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.errors import ProblemError, type_and_first_line
+from dimfree.functions.cross_entropy import CrossEntropyLoss
 from dimfree.functions.sample_loss import (
     AbsoluteLoss,
     ClippedLoss,
@@ -24,7 +25,7 @@ from dimfree.functions.sample_loss import (
     SquareLoss,
 )
 from dimfree.functions.understand import jumps
-from dimfree.onepass.sections.loss import Clip, Hinge, Huber, UserLoss, loss_name
+from dimfree.onepass.sections.loss import CROSS_ENTROPY, Clip, Hinge, Huber, UserLoss, loss_name
 from dimfree.onepass.sections.training import OnePass
 from dimfree.problem.code import function_at
 
@@ -39,6 +40,7 @@ _SIMPLE: dict[str, Callable[[], SampleLoss]] = {
     "exponential": ExponentialLoss,
     "absolute": AbsoluteLoss,
     "correlation": CorrelationLoss,
+    CROSS_ENTROPY: CrossEntropyLoss,
 }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from dimfree.gaussian.any_loss.ladder import quadrature
 from dimfree.gaussian.variance.ladder import variance_method
 from dimfree.onepass.directions import TargetModel
 from dimfree.onepass.kind import kind_of
@@ -37,7 +38,8 @@ def said_of_directions(problem: OnePassProblem) -> str:
     assert isinstance(found, TargetModel)
     by = [f"The variance of the steps is computed {_METHODS[variance_method(found)]} (docs/accuracy.md)."]
     inputs = (*said_of_inputs(problem), *_said_of_nodes(problem)) if problem.correlated else ()
-    return " ".join([*said_of_loss(problem), *inputs, *_said_of_momentum(found), *(by if found.plain else [])])
+    averages = by if found.plain else _said_of_averages(found)
+    return " ".join([*said_of_loss(problem), *inputs, *_said_of_momentum(found), *averages])
 
 
 def said_of_loss(problem: OnePassProblem) -> Iterator[str]:
@@ -51,6 +53,15 @@ def said_of_loss(problem: OnePassProblem) -> Iterator[str]:
         case Clip(norm=float(limit)):
             said.append(f"gradients of the first layer are clipped at norm {limit:g}")
     yield f"{'; '.join(said)} (docs/problem.md)."
+
+
+def _said_of_averages(found: TargetModel) -> Iterator[str]:
+    """How equations average other losses than the square one."""
+    if found.outputs > 1 or found.no_averages:
+        return
+    made = quadrature(found.task, found.width)
+    how = "at fixed points, with an error estimate" if made.rule.sobol else "over panels that are cut at jumps"
+    yield f"Equations average the loss over {made.fields} preactivation{'s' if made.fields > 1 else ''} {how} (docs/losses.md)."
 
 
 def _loss(written: object) -> str:
@@ -73,8 +84,15 @@ def _said_of_labels(data: object) -> Iterator[str]:
             yield f"labels are signs of the teacher{blurred}{flipped}"
         case "logistic":
             yield f"labels are +1 with probability 1/(1 + exp(-{data.slope:g} f*)), else -1"
+        case "argmax":
+            flipped = f", {100 * data.flip:.3g} % of them another one" if data.flip else ""
+            yield f"labels are the largest of {data.label_classes} outputs of the teacher{flipped}"
+        case "softmax":
+            yield f"labels are one of {data.label_classes} classes, with probabilities proportional to exp({data.slope:g} f*)"
         case _ if isinstance(data.noise_law, Student):
             yield f"label noise is Student's with {data.noise_law.student:g} degrees of freedom and scale {data.noise**0.5:.3g}"
+            if data.noise_without_mean:
+                yield "this noise has no mean, so that risks are differences to the teacher's, whose own is infinite"
 
 
 def _said_of_nodes(problem: OnePassProblem) -> Iterator[str]:

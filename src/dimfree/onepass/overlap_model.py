@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from dimfree.description import Observed
+from dimfree.gaussian.loss_ladder import Averaged
 from dimfree.gaussian.moments import GradientTerms
 from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.weights import Network
@@ -89,6 +90,15 @@ class DirectionsModel(OnePassModel):
         return 0.0
 
     @property
+    def averaged(self) -> Averaged | None:
+        """How averages are computed that are not known in closed form; None where they are."""
+        return None
+
+    def average_error(self, state: Overlaps) -> Float[Array, ""]:
+        """An estimate of how far these are off, the worst of them."""
+        return jnp.zeros(())
+
+    @property
     def no_averages(self) -> str | None:
         """Why there is no such average, in one sentence."""
         return None
@@ -126,4 +136,4 @@ class DirectionsModel(OnePassModel):
 
 def _overlaps(network: Network) -> Overlaps:
     W, d = network.students, network.students.shape[-1]
-    return Overlaps(W @ jnp.swapaxes(W, 1, 2) / d, W @ network.teachers.T / d, network.scalars.a.T)
+    return Overlaps(W @ jnp.swapaxes(W, 1, 2) / d, W @ network.teachers.T / d, jnp.moveaxis(network.scalars.a, -1, 0))

@@ -20,6 +20,7 @@ from dimfree.problem.schedule import begins
 
 _SECTIONS = {section.model_fields["kind"].default: section for section in sections()}
 _EMBEDDED = next(iter(_SECTIONS.values()))  # that of the embedded problem
+_WITHOUT_NOISE = ("square", "absolute", "huber")  # losses whose risk above the teacher's is finite for every noise
 _DEFAULT: DataSection = _EMBEDDED.model_validate({})
 
 EXTREME = 1e6  # a number above this is the reason why training blows up, whatever its steps are
@@ -83,16 +84,43 @@ class OnePassProblem(Problem):
                 f"data.kind = {data.kind!r} does not go with {self.beyond_square}, worked out for {known}; choose one of these "
                 "kinds, or the square loss of values without clipping."
             )
+        self._check_outputs()
         if self.training.needs_signs and not data.signs and not data.learns_labels:
             raise ValueError(
                 f'loss {loss_name(self.training.loss)!r} needs labels of ±1; set data.labels = "sign" (labels are values of the '
                 "teacher now)."
             )
         loss = loss_name(self.training.loss)
-        if data.noise_without_mean and loss != "square":  # whose risk leaves the noise out
+        if data.noise_without_mean and loss not in _WITHOUT_NOISE:
             raise ValueError(
-                f'{data.noise_without_mean} has no mean, so that the risk of the {loss} loss is infinite; use loss = "square" '
-                "with training.clip = {error = 1.0}."
+                f'{data.noise_without_mean} has no mean, so that the risk of the {loss} loss is infinite; use loss = "absolute" '
+                'or "huber", or "square" with training.clip = {error = 1.0}.'
+            )
+
+    def _check_outputs(self) -> None:
+        """Several outputs, the cross-entropy loss and labels of as many classes go together."""
+        outputs, classes, loss = self.network.outputs, self.data.label_classes, loss_name(self.training.loss)
+        if not self.training.needs_outputs:
+            if outputs > 1:
+                raise ValueError(
+                    f"network.outputs = {outputs} goes with the cross-entropy loss, and the loss is {loss!r}; set training.loss "
+                    '= "cross-entropy", or leave outputs out.'
+                )
+            if classes is not None and not self.data.signs:
+                raise ValueError(
+                    f"labels are one of {classes} classes, which loss {loss!r} does not know; set training.loss = "
+                    f'"cross-entropy" and network.outputs = {classes}.'
+                )
+            return
+        if classes is None:
+            raise ValueError(
+                'loss \'cross-entropy\' needs labels of several classes; set data.labels = "argmax" or "softmax" (labels are '
+                f"{'signs' if self.data.signs else 'values'} of the teacher now)."
+            )
+        if outputs != classes:
+            raise ValueError(
+                f"loss 'cross-entropy' needs one output for each of the {classes} classes of labels, and network.outputs is "
+                f"{outputs}; set network.outputs = {classes}."
             )
 
     def _check_that_something_learns(self) -> None:

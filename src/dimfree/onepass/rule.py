@@ -1,8 +1,8 @@
 """The training rule and the network in canonical letters, which all models of one-pass SGD share.
 
 The canonical convention (docs/theory/committee.md, section 0) is reached here: whatever the scaling of the network,
-f = (1/p) sum_i a_i sigma(lambda_i + b_i) from here on. Numbers become arrays by `jax.device_put`, because `jnp.asarray`
-compiles a little program for every shape that it meets.
+f = (1/p) sum_i a_i sigma(lambda_i + b_i) from here on, with a row of a for each of several outputs. Numbers become arrays by
+`jax.device_put`, because `jnp.asarray` compiles a little program for every shape that it meets.
 
 The model of a kind of data answers all that depends on the data: SGD and the limits ask the model, never which kind it is.
 """
@@ -43,6 +43,7 @@ class OnePassModel(Model):
 
     about: ClassVar[str] = "fresh samples"
     width: int = eqx.field(static=True)  # p
+    outputs: int = eqx.field(static=True)  # C; the second layer is a vector where there is one, else a matrix
     batch: int = eqx.field(static=True)
     train_w: bool = eqx.field(static=True)
     train_b: bool = eqx.field(static=True)
@@ -171,6 +172,7 @@ def rule_of(problem: "OnePassProblem") -> dict[str, Any]:
     cold, eta_a = training.inverse_temperature, training.second_layer_rate * stretch**2
     return {
         "width": network.width,
+        "outputs": network.outputs,
         "batch": training.batch,
         "train_w": "first-layer" in network.trained,
         "train_b": "bias" in network.trained,
@@ -224,17 +226,27 @@ def block_steps(batch: int) -> int:
     return max(1, 16 // batch)
 
 
-def second_layer(problem: "OnePassProblem") -> Float[Array, " p"]:
-    """The canonical second layer at the start."""
+def few_directions(multiplicities: Int[np.ndarray, " b"], vectors: int, batch: int) -> tuple[int | None, ...]:
+    """d_b of levels that have fewer directions than the vectors and inputs which a block of SGD holds."""
+    held = vectors + block_steps(batch) * batch
+    return tuple(int(d) if d < held else None for d in multiplicities)
+
+
+def second_layer(problem: "OnePassProblem") -> Float[Array, "*outputs p"]:
+    """The canonical second layer at the start; for several outputs it has a row for each, and units count for them in turn."""
     network = problem.network
     refuse_above_memory(
-        _LAYERS * 8.0 * network.width, f"a second layer of {network.width} units", "lower network.width"
+        _LAYERS * 8.0 * network.width * network.outputs,
+        f"a second layer of {network.width} units",
+        "lower network.width",
     )
     match network.second_layer_start:
         case "signs":
-            a = 1.0 - 2.0 * (np.arange(network.width) % 2)
+            a = 1.0 - 2.0 * (np.arange(network.width) // network.outputs % 2)
         case "uniform":
             a = (2 * np.arange(network.width) + 1) / network.width - 1
         case given:
-            a = np.broadcast_to(np.asarray(given, dtype=float), (network.width,))
+            a = np.broadcast_to(np.asarray(given, dtype=float), (*np.shape(given)[:-1], network.width))
+    if network.outputs > 1 and a.ndim == 1:
+        a = np.where(np.arange(network.width) % network.outputs == np.arange(network.outputs)[:, None], a, 0.0)
     return jax.device_put(a * network.width * prefactor(network.scaling, network.width))

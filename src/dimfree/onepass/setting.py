@@ -12,12 +12,15 @@ VARIABLES = {
         "population risk E[(f* - f)²]/2 without the noise floor; of other losses E l(f, y)",
     ),
     "test_error": Variable(
-        ("time", "replica"), "1", "how often the sign of f is not the label as drawn; f = 0 counts half", share=True
+        ("time", "replica"),
+        "1",
+        "how often the sign of f, or the largest output, is not that of the label as drawn; f = 0 counts half",
+        share=True,
     ),
     "clean_error": Variable(
         ("time", "replica"),
         "1",
-        "how often the sign of f is not that of the teacher, without flips and noise",
+        "how often the sign of f, or the largest output, is not that of the teacher, without flips and noise",
         share=True,
     ),
     "bayes_error": Variable(("time", "replica"), "1", "the lowest test error that any rule has", share=True),
@@ -50,6 +53,9 @@ VARIABLES = {
         "beside a risk on rows: that of Gaussian inputs of their covariance, for the same network",
     ),
     "a": Variable(_UNIT, "1", "second layer in the canonical scaling"),
+    "A": Variable(
+        ("time", "replica", "output", "unit"), "1", "second layer of several outputs in the canonical scaling"
+    ),
     "Q_diagonal": Variable(_UNIT, "1", "squared norms of the students, where Q is not known or too large"),
     "bias": Variable(_UNIT, "1", "offsets b of the neurons"),
     "r1": Variable(_UNIT, "1", "norms of the first layer in the coordinates that tell classes apart"),
@@ -77,6 +83,7 @@ SETTING = Setting(
     figure="dimfree.onepass.figure:draw",
     notes="dimfree.onepass.notes:remark",
     scales="dimfree.onepass.inputs.spectrum:levels_of",
+    recipe="dimfree.onepass.recipe:recipe",
     template="dimfree.onepass:template.toml",
     variables=VARIABLES,
     simulation="sgd",

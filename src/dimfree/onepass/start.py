@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
+from scipy.linalg.lapack import dgeqrf, dorgqr
 
 from dimfree.errors import ProblemError
 from dimfree.onepass.inputs.quadrature import MOST_LEVELS
@@ -36,6 +37,12 @@ class Start(eqx.Module):
     bias: Float[Array, " p"]
     scale: Float[Array, ""] | None = None  # of the law that it was drawn from, if that is a Gaussian
     alike: bool = eqx.field(default=False, static=True)  # whether all units begin with one value of the second layer
+
+    def only(self, needs: frozenset[str]) -> "Start":
+        """Without weight vectors, whose shape depends on the dimension, unless they are needed or all that there is."""
+        if "vectors" in needs or isinstance(self.measured, Particles):
+            return self
+        return Start(self.measured, None, self.bias, self.scale, self.alike)
 
     @property
     def overlaps(self) -> Overlaps:
@@ -187,7 +194,28 @@ def embed(overlaps: Overlaps, problem: OnePassProblem) -> Float[Array, "n d"]:
 
 def _drawn(problem: OnePassProblem, start: GaussianStart | SphereStart, key: Key[Array, ""]) -> Float[Array, "n d"]:
     p, k, d, sphere = problem.network.width, problem.data.units, problem.dimension, isinstance(start, SphereStart)
-    return _draw(key, jax.device_put(problem.teacher_overlap), jax.device_put(start.scale), (p, k, d), sphere)
+    P, traced = problem.teacher_overlap, isinstance(key, jax.core.Tracer)
+    if k and not (sphere or traced) and max(p, k) * d <= _ONE_GENERATOR and np.array_equal(P, np.eye(k)):
+        return _drawn_at_any_dimension(key, start.scale, (p, k, d))
+    return _draw(key, jax.device_put(P), jax.device_put(start.scale), (p, k, d), sphere)
+
+
+def _drawn_at_any_dimension(key: Key[Array, ""], scale: float, sizes: tuple[int, int, int]) -> Float[Array, "n d"]:
+    """What `_draw` gives for orthonormal teachers, to the last bit, by a program that serves many dimensions.
+
+    A number of the generator depends on its key and its place alone, jax takes its QR decomposition from the same library, and
+    all that is left are products with one number.
+    """
+    p, k, d = sizes
+    drawn, free = np.asarray(_two_rows(key, 1 << (max(p, k) * d - 1).bit_length()))
+    reflections, tau, _, _ = dgeqrf(free[: d * k].reshape(d, k))
+    directions, _, _ = dorgqr(reflections, tau)
+    return jax.device_put(np.concatenate([scale * drawn[: p * d].reshape(p, d), np.sqrt(1.0 * d) * directions.T]))
+
+
+@program
+def _two_rows(key: Key[Array, ""], count: int) -> Float[Array, "2 count"]:
+    return jax.vmap(lambda one: jax.random.normal(one, (count,)))(jax.random.split(key))
 
 
 @program

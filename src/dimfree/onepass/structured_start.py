@@ -49,7 +49,7 @@ def drawn_weights(
 
 
 def drawn_blocks(
-    problem: OnePassProblem, start: GaussianStart | SphereStart, a: Float[Array, " p"], key: Key[Array, ""]
+    problem: OnePassProblem, start: GaussianStart | SphereStart, a: Float[Array, "*outputs p"], key: Key[Array, ""]
 ) -> Blocks:
     """The overlaps of such vectors from their exact law: one Wishart matrix per eigenvalue."""
     p, k, found = problem.network.width, problem.data.units, problem.spectrum
@@ -128,7 +128,7 @@ def _check_rank(units: int, seen: Float[Array, ""]) -> None:
         )
 
 
-def measured_blocks(problem: OnePassProblem, weights: Float[Array, "n d"], a: Float[Array, " p"]) -> Blocks:
+def measured_blocks(problem: OnePassProblem, weights: Float[Array, "n d"], a: Float[Array, "*outputs p"]) -> Blocks:
     """Overlaps of weights in the eigenbasis, level by level."""
     found = problem.spectrum
     return _with_levels(jax.device_put(summed_overlaps(np.asarray(weights), found.multiplicities)), a, found)
@@ -140,11 +140,11 @@ def summed_overlaps(W: Float[np.ndarray, "n d"], counts: Int[np.ndarray, " b"]) 
     return np.stack([np.add.reduceat(W * row, firsts, axis=1).T for row in W], axis=-1) / W.shape[1]
 
 
-def _with_levels(Omega: Float[Array, "b n n"], a: Float[Array, " p"], found: Spectrum) -> Blocks:
+def _with_levels(Omega: Float[Array, "b n n"], a: Float[Array, "*outputs p"], found: Spectrum) -> Blocks:
     return Blocks(Omega, a, jax.device_put(found.values), jax.device_put(found.weights), jax.device_put(0.0))
 
 
-def reduced_blocks(problem: OnePassProblem, weights: Float[Array, "n d"], a: Float[Array, " p"]) -> Blocks:
+def reduced_blocks(problem: OnePassProblem, weights: Float[Array, "n d"], a: Float[Array, "*outputs p"]) -> Blocks:
     """Nodes instead of very many eigenvalues (sections 1.2 and 2)."""
     found = problem.spectrum
     V = np.asarray(weights) / np.sqrt(found.dimension)
@@ -153,7 +153,7 @@ def reduced_blocks(problem: OnePassProblem, weights: Float[Array, "n d"], a: Flo
     return Blocks(*jax.device_put((Omega, a, s, rho, error)))
 
 
-def summed_blocks(problem: OnePassProblem, weights: Float[Array, "n d"], a: Float[Array, " p"]) -> Blocks:
+def summed_blocks(problem: OnePassProblem, weights: Float[Array, "n d"], a: Float[Array, "*outputs p"]) -> Blocks:
     """Overlaps of very many eigenvalues in two sums, as preactivations see them and the rest; no equation starts from these."""
     d, s = problem.dimension, jnp.asarray(problem.spectrum.coordinates)
     seen = (weights * s) @ weights.T / d

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 class Scalars(NamedTuple):
     """What a neuron has beside its weights, and the Q_ii at the start, which the spherical rule keeps."""
 
-    a: Float[Array, "p r"]
+    a: Float[Array, "*outputs p r"]
     bias: Float[Array, "p r"]
     norms: Float[Array, "p r"]
 

@@ -23,6 +23,7 @@ from dimfree.reference import (
     losses,
     mean_field,
     mixtures,
+    outputs,
     phase_retrieval,
     sample_losses,
     spectral,
@@ -122,6 +123,7 @@ ADAPTERS: dict[str, Callable[[Values], Values]] = {
     "mixture_rhs": mixtures.rhs,
     "mixture_step_mean": mixtures.step_mean,
     "mixture_traj": mixtures.trajectory,
+    "softmax_rhs": outputs.rhs,
     "loss_rhs": losses.loss_rhs,
     "loss_step_mean": losses.loss_step_mean,
     "loss_traj": losses.loss_traj,
@@ -135,7 +137,6 @@ ADAPTERS: dict[str, Callable[[Values], Values]] = {
 # Subjects of reference files that dimfree does not build yet, by name: nothing is skipped in silence.
 WAITING: dict[str, str] = {
     "another-schema": "a file of a subject that has no adapter",
-    "softmax_rhs": "networks of several outputs",
 }
 
 

@@ -1,7 +1,7 @@
 """The loop that runs any description: progress, interruption and divergence are handled here and nowhere else."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
@@ -43,8 +43,9 @@ def record(
     pieces = chain([earlier] if earlier else [], speaking(one).account(model_of(problem), start, asked))
     joined = join(problem, one, pieces, watch, checkpoint)
     warnings = speaking(one).warns(problem, model_of(problem), joined)
+    details = speaking(one).details(problem, model_of(problem), joined)
     spent = {"wall_seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
-    return dataset(problem, one, asked.times, joined, spent, warnings)
+    return dataset(problem, one, asked.times, joined, spent, warnings).assign_attrs(details)
 
 
 def refuse(problem: Problem, one: AnyDescription) -> None:
@@ -64,13 +65,22 @@ def join(
 ) -> dict[str, Values]:
     """Join the pieces of an account; each is checked, and progress is reported, as it comes."""
     pieces = list[Piece]()
-    for piece in given:
-        _check(problem, one, _times_of(piece, pieces, problem.times), piece)
+    for piece in checked(problem, one, given):
         pieces.append(piece._replace(reached=None))  # only the last state is needed
         if checkpoint:
             checkpoint.keep(partial(joined, pieces), piece)
         watch(piece.done)
     return joined(pieces)
+
+
+def checked(problem: Problem, one: AnyDescription, given: Iterable[Piece]) -> Iterator[Piece]:
+    """The pieces of an account, each checked as it comes: an error with a time where numbers are not finite."""
+    done = 0  # times of earlier pieces
+    for piece in given:
+        times = problem.times if piece.along == "replica" else problem.times[done : done + _length(piece)]
+        _check(problem, one, times, piece)
+        done += _length(piece)
+        yield piece
 
 
 def joined(pieces: Sequence[Piece]) -> dict[str, Values]:
@@ -147,13 +157,6 @@ def shared_start(problem: Problem, chosen: tuple[AnyDescription, ...], key: jax.
     """One start that has what all chosen descriptions need."""
     needs = frozenset[str]().union(*(one.needs for one in chosen))
     return setting_of(problem).start_of(problem, key, needs)
-
-
-def _times_of(piece: Piece, before: list[Piece], times: Times) -> Times:
-    if piece.along == "replica":
-        return times
-    first = sum(_length(earlier) for earlier in before)
-    return times[first : first + _length(piece)]
 
 
 def _length(piece: Piece) -> int:

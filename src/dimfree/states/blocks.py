@@ -14,7 +14,7 @@ class Blocks(eqx.Module):
     """
 
     Omega: Float[Array, "*batch b n n"]
-    a: Float[Array, "*batch p"]
+    a: Float[Array, "*layer p"]
     s: Float[Array, "*batch b"]
     rho: Float[Array, "*batch b"]
     error: Float[Array, "*batch"]  # the estimated error that nodes of a quadrature make in the risk; 0 for eigenvalues

@@ -7,11 +7,11 @@ from jaxtyping import Array, Float
 
 
 class Overlaps(eqx.Module):
-    """Q = W Wᵀ/d, M = W W*ᵀ/d and the second layer a (docs/theory/committee.md, section 0)."""
+    """Q = W Wᵀ/d, M = W W*ᵀ/d and the second layer a (docs/theory/committee.md, section 0), a row for each of several outputs."""
 
     Q: Float[Array, "*batch p p"]
     M: Float[Array, "*batch p k"]
-    a: Float[Array, "*batch p"]
+    a: Float[Array, "*layer p"]
 
     def covariance(self, P: Float[Array, "k k"]) -> Float[Array, "*batch n n"]:
         """Omega, students first."""

@@ -52,7 +52,7 @@ class Power(Section):
 
     title: ClassVar[str] = _TITLE
     kind: Literal["power"] = "power"
-    exponent: NonNegativeFloat
+    exponent: NonNegativeFloat = Field(examples=[1.0])
     normalise: bool = True
 
 

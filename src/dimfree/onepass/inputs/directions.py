@@ -30,4 +30,6 @@ def _is_random(directions: object) -> bool:
 
 
 # Random directions go without saying, as isotropic inputs do.
-GivenDirections = Annotated[Literal["random"] | Directions, Field(exclude_if=_is_random)]
+GivenDirections = Annotated[
+    Literal["random"] | Directions, Field(exclude_if=_is_random, examples=["random", {"power": 2.0}])
+]

@@ -10,10 +10,10 @@ from jaxtyping import Array, Float
 from dimfree.description import Times, Values
 from dimfree.functions.activation import Activation, General
 from dimfree.functions.target import Committee
-from dimfree.gaussian.any_loss.ladder import estimated_error, quadrature
 from dimfree.gaussian.two_point.ladder import two_point_error
 from dimfree.gaussian.variance.ladder import variance_error, variance_is_exact, variance_method
 from dimfree.onepass.directions import TargetModel
+from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.programs.compiled import brief_program
 from dimfree.states.overlaps import Overlaps
 
@@ -57,9 +57,19 @@ def inexact_variance(model: TargetModel, seen: Mapping[str, Values], times: Time
         )
 
 
-def inexact_averages(model: TargetModel, seen: Mapping[str, Values], times: Times) -> Iterator[str]:
-    """The largest estimated error of averages of a loss that is not plain, at the first, the last and the largest state."""
-    error, made = averages_error(model, seen, times), quadrature(model.task, model.width)
+def average_details(model: DirectionsModel, seen: Mapping[str, Values], times: Times) -> dict[str, str | int | float]:
+    """How averages of other losses are computed and how well, as attributes of an account."""
+    if (made := model.averaged) is None:
+        return {}
+    said: dict[str, str | int | float] = {"quadrature": made.rung, "quadrature_fields": made.fields}
+    return said | {"quadrature_nodes": made.nodes, "quadrature_error": averages_error(model, seen, times)}
+
+
+def inexact_averages(model: DirectionsModel, seen: Mapping[str, Values], times: Times) -> Iterator[str]:
+    """The largest estimated error of averages of other losses, at the first, the last and the largest state."""
+    if (made := model.averaged) is None:
+        return
+    error = averages_error(model, seen, times)
     if _AMPLIFIED * error > _CURVE:
         jumps = " and jumps" if made.jumps else ""
         yield (
@@ -68,11 +78,12 @@ def inexact_averages(model: TargetModel, seen: Mapping[str, Values], times: Time
         )
 
 
-def averages_error(model: TargetModel, seen: Mapping[str, Values], times: Times) -> float:
+def averages_error(model: DirectionsModel, seen: Mapping[str, Values], times: Times) -> float:
     """The same as a number."""
     norms = np.max(np.diagonal(seen["Q"][:, 0], axis1=-2, axis2=-1), axis=-1)
     chosen = np.array([0, int(np.argmax(norms)), len(times) - 1])
-    states = Overlaps(*jax.device_put([seen[name][chosen, 0] for name in ("Q", "M", "a")]))
+    names = ("Q", "M", "a" if model.outputs == 1 else "A")
+    states = Overlaps(*jax.device_put([seen[name][chosen, 0] for name in names]))
     return float(np.max(np.asarray(_average_errors(model, states))))
 
 
@@ -91,8 +102,8 @@ def _kernel_error(functions: tuple[Activation, ...], largest: Float[Array, ""]) 
 
 
 @brief_program
-def _average_errors(model: TargetModel, states: Overlaps) -> Float[Array, " t"]:
-    found: Array = jax.lax.map(lambda state: estimated_error(model.task, state), states)
+def _average_errors(model: DirectionsModel, states: Overlaps) -> Float[Array, " t"]:
+    found: Array = jax.lax.map(model.average_error, states)
     return found
 
 

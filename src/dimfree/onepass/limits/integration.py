@@ -3,7 +3,6 @@
 A limit says what moves (`initial`), how fast (`velocity`) and when it is lost (`size`); the rest is here.
 """
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -14,7 +13,7 @@ import jax.numpy as jnp
 import optimistix
 from jaxtyping import Array, Bool, Float, Key
 
-from dimfree.description import Dynamics, Evolution, Observed, Values
+from dimfree.description import Dynamics, Evolution, Flow, Observed, Values
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.limits.causes import extreme_number, why_no_first_step
 from dimfree.onepass.limits.caution import unresolved
@@ -40,27 +39,11 @@ class Integrated(eqx.Module, Generic[Y]):
     diverged: Bool[Array, ""]
 
 
-class Integration(Dynamics[M, Start, Integrated[Y]], Generic[M, Y]):
+class Integration(Flow[M, Start, Y], Dynamics[M, Start, Integrated[Y]], Generic[M, Y]):
     """An ordinary differential equation and its solver."""
 
     rtol: float = 1e-8
     atol: float = 1e-10
-
-    @abstractmethod
-    def initial(self, model: M, start: Start) -> Y:
-        """The state at time 0: the measured start, not its average, because plateaus depend on it."""
-
-    @abstractmethod
-    def velocity(self, model: M, t: Float[Array, ""], state: Y) -> Y:
-        """The right-hand side."""
-
-    @abstractmethod
-    def size(self, state: Y) -> Float[Array, ""]:
-        """A number that goes to infinity when the equations do."""
-
-    @abstractmethod
-    def observe(self, model: M, states: Y) -> Observed:
-        """Observables of states with leading axes (time, replica)."""
 
     def begin(self, model: M, start: Start, replicas: int, key: Key[Array, ""]) -> Integrated[Y]:
         """The start, at time 0."""
@@ -97,18 +80,30 @@ class Integration(Dynamics[M, Start, Integrated[Y]], Generic[M, Y]):
 
     def solver(self, model: M, state: Y) -> diffrax.AbstractAdaptiveSolver[Any]:
         """Explicit steps; implicit ones where a fast second layer makes the equations stiff (docs/theory/mean-field.md, e)."""
-        if implicit_steps(model, sum(x.size for x in jax.tree.leaves(state))):
+        if self.stiff(model, state):
             # Full Newton: a matrix kept through a step makes half of the steps fail. It stops at differences of velocities of
             # this size, beyond which rounding, enlarged by eta_a, lets it go no further; convergence is quadratic, so that what
             # is left is of the order of their square.
             return diffrax.Kvaerno5(root_finder=optimistix.Newton(rtol=1e-5, atol=1e-4, norm=optimistix.rms_norm))
         return diffrax.Tsit5() if max(self.rtol, model.roughness) > 1e-7 else diffrax.Dopri8()
 
+    def stiff(self, model: M, state: Y) -> bool:
+        """Whether implicit steps are cheaper."""
+        return implicit_steps(model, sum(x.size for x in jax.tree.leaves(state)))
+
+    def jumps(self, model: M) -> Float[Array, " n"]:
+        """Those of the schedule."""
+        return model.schedule.jumps
+
+    def tolerances(self, model: M) -> tuple[float, float]:
+        """Those of the description, unless averages jump by more."""
+        return max(self.rtol, model.roughness), max(self.atol, model.roughness)
+
     def controller(self, model: M, until: Float[Array, ""]) -> diffrax.AbstractStepSizeController[Any, Any]:
         """Error control; steps that shrink to nothing announce a singularity at finite time."""
-        rtol, atol = max(self.rtol, model.roughness), max(self.atol, model.roughness)
+        rtol, atol = self.tolerances(model)
         controller = diffrax.PIDController(rtol=rtol, atol=atol, dtmin=1e-13 * until, force_dtmin=False)
-        jumps = model.schedule.jumps
+        jumps = self.jumps(model)
         return diffrax.ClipStepSizeController(controller, jump_ts=jumps) if jumps.size else controller
 
 

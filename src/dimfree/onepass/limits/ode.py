@@ -27,11 +27,11 @@ from dimfree.onepass.limits.caution import (
     risk_apart,
     too_few_dimensions,
 )
-from dimfree.onepass.limits.exactness import inexact_averages, inexact_kernels, inexact_variance
+from dimfree.onepass.limits.exactness import average_details, inexact_averages, inexact_kernels, inexact_variance
 from dimfree.onepass.limits.integration import Equations
 from dimfree.onepass.limits.mean_step import mean_growth
 from dimfree.onepass.limits.momentum import A_RATE, MomentumEquations
-from dimfree.onepass.limits.scope import infinite_variance
+from dimfree.onepass.limits.scope import infinite_mean, infinite_variance
 from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import Start
@@ -85,8 +85,14 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
             *model.cautions(),
             *(inexact_kernels(taught, variances, problem.times) if taught and taught.plain else ()),
             *(inexact_variance(taught, seen, problem.times) if taught and taught.plain and self.variance_on else ()),
-            *(inexact_averages(taught, seen, problem.times) if taught and not taught.plain else ()),
+            *inexact_averages(model, seen, problem.times),
         )
+
+    def details(
+        self, problem: Problem, model: DirectionsModel, seen: Mapping[str, Values]
+    ) -> Mapping[str, str | int | float]:
+        """How averages of other losses are computed."""
+        return average_details(model, seen, problem.times)
 
     def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
         """Refuse very many eigenvalues whose vectors, from which nodes are found, do not fit into memory."""
@@ -112,8 +118,8 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
     def growth(self, model: DirectionsModel, state: Overlaps, terms: GradientTerms) -> Float[Array, "p p"]:
         """What the squares of the steps add to Q, at leading order in 1/d; zero, without computing it, if the rate vanishes."""
         weight, nothing = model.gamma / (model.width * model.batch), jnp.zeros_like(state.Q)
-        if terms.Var is not None:
-            return weight * terms.Var
+        if terms.Var is not None:  # which may be infinite
+            return jnp.where(weight > 0, weight * terms.Var, nothing)
         return jax.lax.cond(weight > 0, lambda: weight * model.variance(state), lambda: nothing)
 
     def velocity(self, model: DirectionsModel, t: Float[Array, ""], state: Overlaps) -> Overlaps:
@@ -254,6 +260,12 @@ class GradientFlow(OverlapEquations):
     )
     cites: ClassVar[tuple[str, ...]] = ("robbins1951", "veiga2022")
     variance_on: ClassVar[bool] = False
+
+    def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
+        """Refuse errors without a mean."""
+        if model.taught is not None and (why := infinite_mean(model.taught)):
+            return why
+        return super().refuses(problem, model)
 
     def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
         """The full equations, in which the learning rate is the weight of the variance and nothing else."""

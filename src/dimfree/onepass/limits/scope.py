@@ -51,6 +51,18 @@ def infinite_variance(problem: OnePassProblem, model: TargetModel) -> str | None
     return None
 
 
+def infinite_mean(model: TargetModel) -> str | None:
+    """Why E[e] does not exist, so that there is no gradient of the risk to follow, in one sentence."""
+    if model.clip_norm is not None or model.loss.bounded:
+        return None
+    if isinstance(model.labels, StudentValues) and float(model.labels.degrees) <= 1:
+        return (
+            f"noise_law student = {float(model.labels.degrees):g} has no mean: with the {model.loss.name} loss E[e] does not "
+            'exist, and neither does gradient flow; use loss = "huber" or "absolute", or training.clip.'
+        )
+    return None
+
+
 def _exponential_of_polynomial(problem: OnePassProblem, sigma: Polynomial) -> str | None:
     """E exp(-2 y f) of f = sum_i a_i sigma(lambda_i)/p: beyond squares it is infinite, and squares bound Q."""
     degree, start = sigma.degree, typical_overlaps(problem)

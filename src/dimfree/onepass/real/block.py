@@ -22,7 +22,7 @@ class Samples(NamedTuple):
     """A block of samples as seen from the weights at its start: S steps of `batch` samples each, b = S * batch."""
 
     students: Float[Array, "b p r"]  # lambda = W_0 x
-    labels: Float[Array, "b r"]  # y, noise included
+    labels: Float[Array, "b r"]  # y, noise included; of several outputs the number of a class
     gram: Float[Array, "b b r"]  # x.x'
 
 
@@ -74,7 +74,7 @@ def run_block(
         samples.labels.reshape(steps, batch, replicas),
         samples.gram.reshape(steps, batch, b, replicas),
     )
-    start = (samples.students, jnp.ones_like(scalars.a), scalars.a, scalars.bias)
+    start = (samples.students, jnp.ones_like(scalars.bias), scalars.a, scalars.bias)
     (_, pi, a, bias), rows = jax.lax.scan(step, start, inputs)
     return Progress(rows.reshape(b, p, replicas), pi, Scalars(a, bias, scalars.norms))
 
@@ -82,21 +82,38 @@ def run_block(
 def gradients(
     model: OnePassModel,
     fields: Float[Array, "batch p r"],
-    a: Float[Array, "p r"],
+    a: Float[Array, "*outputs p r"],
     labels: Float[Array, "batch r"],
     gram: Float[Array, "batch batch r"],
-) -> tuple[Float[Array, "batch p r"], Float[Array, "batch p r"]]:
+) -> tuple[Float[Array, "batch p r"], Float[Array, "batch *outputs p r"]]:
     """The gradients of each sample: c = a sigma'(lambda) e for preactivations, and sigma(lambda) e for the second layer.
 
     Where the norm of the first layer's gradient is clipped, one factor shortens all errors of the batch (docs/theory/losses.md,
     section 4).
     """
     values = model.activation(fields)
+    if model.outputs > 1:
+        c, pulled = _of_outputs(model, values, model.activation.derivative(fields), a, labels)
+        short = jnp.ones(()) if model.clip_norm is None else _shortening(model.clip_norm, c, gram)
+        return short * c, short * pulled
     error = model.error(labels, jnp.mean(a * values, axis=1))[:, None, :]
     slopes = a * model.activation.derivative(fields)
     if model.clip_norm is not None:
         error = error * _shortening(model.clip_norm, slopes * error, gram)
     return slopes * error, values * error
+
+
+def _of_outputs(
+    model: OnePassModel,
+    values: Float[Array, "batch p r"],
+    slopes: Float[Array, "batch p r"],
+    a: Float[Array, "c p r"],
+    labels: Float[Array, "batch r"],
+) -> tuple[Float[Array, "batch p r"], Float[Array, "batch c p r"]]:
+    """Of several outputs, equation (1.5) of docs/theory/losses.md: c = sigma'(lambda) aᵀe, and e sigma(lambda)ᵀ."""
+    f = jnp.mean(a * values[:, None], axis=2)  # (batch, c, r)
+    error = jnp.moveaxis(model.error(labels, jnp.moveaxis(f, 1, -1)), -1, 1)[:, :, None]
+    return slopes * jnp.sum(a * error, axis=1), values[:, None] * error
 
 
 def _shortening(limit: Array, c: Float[Array, "batch p r"], gram: Float[Array, "batch batch r"]) -> Float[Array, " r"]:

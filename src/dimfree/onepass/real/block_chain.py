@@ -29,7 +29,7 @@ class BlockNetwork(eqx.Module):
     """Overlaps of every eigenvalue with a leading replica axis, offsets, and the norms that the spherical rule keeps."""
 
     Omega: Float[Array, "r b n n"]
-    a: Float[Array, "r p"]
+    a: Float[Array, "r *outputs p"]
     bias: Float[Array, "r p"]
     norms: Float[Array, "r p"]
 
@@ -54,10 +54,11 @@ class BlockChain(Blocked[StructuredModel, BlockNetwork]):
     ) -> BlockNetwork:
         """Draw fields and Gram matrices from their exact law, run SGD on them, update the overlaps of every block."""
         parts, _, samples = drawn_samples(model, network.Omega, key)
-        scalars = Scalars(network.a.T, network.bias.T, network.norms.T)
+        scalars = Scalars(jnp.moveaxis(network.a, 0, -1), network.bias.T, network.norms.T)
         progress = run_block(model, samples, scalars, block * self.steps_per_block(model), active)
         Omega = _updated(model, network.Omega, parts, progress)
-        return BlockNetwork(Omega, progress.scalars.a.T, progress.scalars.bias.T, network.norms)
+        a = jnp.moveaxis(progress.scalars.a, -1, 0)
+        return BlockNetwork(Omega, a, progress.scalars.bias.T, network.norms)
 
     def look(self, model: StructuredModel, network: BlockNetwork) -> tuple[Blocks, Float[Array, "r p"]]:
         """The state itself."""

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from dimfree.description import Cost, Dynamics, Observed
+from dimfree.description import Block, Cost, Drawn, Draws, Dynamics, Observed
 from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.onepass.real.block import Progress, Samples, run_block
 from dimfree.onepass.real.block_chain import BlockChain, own_law_pays
@@ -36,7 +37,7 @@ class OverlapNetwork(eqx.Module):
     norms: Float[Array, "r p"]
 
 
-class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
+class OverlapChain(Drawn[DirectionsModel, Start, OverlapNetwork], BlockedSGD[DirectionsModel, OverlapNetwork]):
     """SGD seen through its overlaps, exact in law at every dimension."""
 
     name: ClassVar[str] = "chain"
@@ -86,9 +87,7 @@ class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
     ) -> AtBlock[OverlapNetwork]:
         """Every replica starts from the same overlaps."""
         assert model.levels is None, "a chain for every eigenvalue is the one that `runner` names"
-        overlaps, bias = jax.tree.map(lambda x: jnp.broadcast_to(x, (replicas, *x.shape)), (start.overlaps, start.bias))
-        norms = jnp.diagonal(overlaps.Q, axis1=-2, axis2=-1)
-        return AtBlock(OverlapNetwork(overlaps, bias, norms), jnp.zeros((), int), key)
+        return AtBlock(_begun(start, replicas), jnp.zeros((), int), key)
 
     def steps_per_block(self, model: DirectionsModel) -> int:
         """Several factorisations of Omega share one draw."""
@@ -126,6 +125,53 @@ class OverlapChain(BlockedSGD[DirectionsModel, OverlapNetwork]):
     def observe(self, model: DirectionsModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
         """Overlaps and their risk."""
         return model.observables(*looks)
+
+    def block(self, model: DirectionsModel) -> Block | str:
+        """One factorisation of Omega and the steps that it serves."""
+        if model.law.source == "other":
+            return "the noise on its labels is neither Gaussian nor uniform"
+        steps, rank = block_steps(model.batch), _rank(model)
+        b = steps * model.batch
+        hidden = (b, 0) if model.law.source == "normal" else (0, b)
+        freedom = model.dimension - rank - jnp.arange(1.0 * b) if model.few_dimensions is None else jnp.zeros(0)
+        return Block(steps, b * rank + _outside_entries(model, b) + hidden[0], hidden[1], freedom)
+
+    def enter(self, model: DirectionsModel, start: Start) -> OverlapNetwork:
+        """The overlaps of the start."""
+        return _begun(start, 1)
+
+    def through(
+        self,
+        model: DirectionsModel,
+        state: OverlapNetwork,
+        draws: Draws,
+        first: Int[Array, ""],
+        active: Int[Array, ""],
+    ) -> OverlapNetwork:
+        """As `through_block` runs it."""
+        b, rank = block_steps(model.batch) * model.batch, _rank(model)
+        ends = np.cumsum([b * rank, _outside_entries(model, b)])
+        inside, below, noise = jnp.split(draws.normals, ends)
+        here = _Draws(
+            inside=inside.reshape(1, b, rank),
+            below=below[:, None],
+            diagonal=jnp.sqrt(draws.chi_squares)[:, None],
+            noise=(noise if model.law.source == "normal" else draws.uniforms)[:, None],
+        )
+        return _learned(model, state, here, first, active)
+
+    def seen(self, model: DirectionsModel, state: OverlapNetwork) -> Observed:
+        """Overlaps and their risk."""
+        return self.observe(model, jax.tree.map(lambda x: x[None], self.look(model, state)))
+
+    def pace(self, model: DirectionsModel) -> Float[Array, ""]:
+        """dt = gamma/(p d)."""
+        return model.time_step
+
+
+def _begun(start: Start, replicas: int) -> OverlapNetwork:
+    overlaps, bias = jax.tree.map(lambda x: jnp.broadcast_to(x, (replicas, *x.shape)), (start.overlaps, start.bias))
+    return OverlapNetwork(overlaps, bias, jnp.diagonal(overlaps.Q, axis1=-2, axis2=-1))
 
 
 class _Draws(NamedTuple):
@@ -187,7 +233,7 @@ def _learned(
     fields = jnp.moveaxis(inside @ jnp.swapaxes(A, 1, 2), 0, -1)  # u_b = A xi_b
     gram = jnp.moveaxis(inside @ jnp.swapaxes(inside, 1, 2) + outside, 0, -1) / model.dimension
     samples = Samples(fields[:, :p], model.law.label(fields[:, p:], draws.noise), gram)
-    scalars = Scalars(state.a.T, network.bias.T, network.norms.T)
+    scalars = Scalars(jnp.moveaxis(state.a, 0, -1), network.bias.T, network.norms.T)
     progress = run_block(model, samples, scalars, first_step, active)
     return OverlapNetwork(_updated(model, state, fields, gram, progress), progress.scalars.bias.T, network.norms)
 
@@ -224,4 +270,5 @@ def _updated(model: DirectionsModel, state: Overlaps, fields: Array, gram: Array
     linear = C_T @ u / d
     H, dM = linear[..., :p], linear[..., p:]
     Q = state.Q + H + jnp.swapaxes(H, 1, 2) + C_T @ G @ C / d
-    return Overlaps(pi[:, :, None] * Q * pi[:, None, :], pi[:, :, None] * (state.M + dM), progress.scalars.a.T)
+    a = jnp.moveaxis(progress.scalars.a, -1, 0)
+    return Overlaps(pi[:, :, None] * Q * pi[:, None, :], pi[:, :, None] * (state.M + dM), a)

@@ -36,8 +36,8 @@ class MomentumSGD(VectorSGD):
     def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[Network]:
         """At rest."""
         at = VectorSGD().begin(model, start, replicas, key)
-        network, still = at.network, jnp.zeros_like(at.network.scalars.a)
-        moving = MovingScalars(network.scalars, still, still)
+        network = at.network
+        moving = MovingScalars(network.scalars, *(jnp.zeros_like(x) for x in network.scalars[:2]))
         velocities = jnp.zeros_like(network.students)
         return AtBlock(
             MovingNetwork(network.students, network.teachers, network.scalars, velocities, moving), at.block, key
@@ -67,7 +67,7 @@ class MomentumSGD(VectorSGD):
 class MovingBlocks(BlockNetwork):
     """Overlaps of students, their velocities and teachers; velocities of what neurons have beside their weights."""
 
-    moving_a: Float[Array, "r p"]
+    moving_a: Float[Array, "r *outputs p"]
     moving_bias: Float[Array, "r p"]
 
 
@@ -77,9 +77,12 @@ class MomentumChain(BlockChain):
     def begin(self, model: StructuredModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[BlockNetwork]:
         """At rest."""
         at = super().begin(model, start, replicas, key)
-        network, still = at.network, jnp.zeros_like(at.network.a)
-        Omega = with_velocities(network.Omega, model.width)
-        return AtBlock(MovingBlocks(Omega, network.a, network.bias, network.norms, still, still), at.block, key)
+        network = at.network
+        Omega, still = (
+            with_velocities(network.Omega, model.width),
+            [jnp.zeros_like(x) for x in (network.a, network.bias)],
+        )
+        return AtBlock(MovingBlocks(Omega, network.a, network.bias, network.norms, *still), at.block, key)
 
     def through_block(
         self,
@@ -93,12 +96,13 @@ class MomentumChain(BlockChain):
         assert isinstance(network, MovingBlocks)
         p = model.width
         parts, fields, samples = drawn_samples(model, network.Omega, key)
-        scalars = Scalars(network.a.T, network.bias.T, network.norms.T)
-        moving = MovingScalars(scalars, network.moving_a.T, network.moving_bias.T)
+        scalars = Scalars(jnp.moveaxis(network.a, 0, -1), network.bias.T, network.norms.T)
+        moving = MovingScalars(scalars, jnp.moveaxis(network.moving_a, 0, -1), network.moving_bias.T)
         progress = run_moving_block(model, samples, fields[:, p : 2 * p], moving, active)
         after = progress.scalars
         Omega = _updated(model, network.Omega, parts, progress)
-        return MovingBlocks(Omega, after.at.a.T, after.at.bias.T, network.norms, after.a.T, after.bias.T)
+        a, moving_a = (jnp.moveaxis(x, -1, 0) for x in (after.at.a, after.a))
+        return MovingBlocks(Omega, a, after.at.bias.T, network.norms, moving_a, after.bias.T)
 
 
 def _updated(

@@ -26,7 +26,7 @@ class MovingScalars(NamedTuple):
     """What a neuron has beside its weights, and the velocities of it."""
 
     at: Scalars
-    a: Float[Array, "p r"]
+    a: Float[Array, "*outputs p r"]
     bias: Float[Array, "p r"]
 
 

@@ -51,7 +51,8 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         """Every replica starts from the same network."""
         assert start.weights is not None, "a start with vectors is among the needs of sgd"
         p, R = model.width, replicas
-        scalars = Scalars(*(jnp.broadcast_to(x[:, None], (p, R)) for x in (start.measured.a, start.bias, start.norms)))
+        shared = (start.measured.a, start.bias, start.norms)
+        scalars = Scalars(*(jnp.broadcast_to(x[..., None], (*x.shape, R)) for x in shared))
         students = jnp.broadcast_to(start.weights[:p], (R, p, start.weights.shape[1]))
         return AtBlock(Network(students, start.weights[p:], scalars), jnp.zeros((), int), key)
 
@@ -154,7 +155,8 @@ def _shaken_steps(
     weights_key, scalars_key = jax.random.split(noise_key)
     # in bulk, as draws fused into a step cost several times more
     on_weights = normals(weights_key, steps * R * p * d).reshape(steps, R, p, d)
-    on_scalars = normals(scalars_key, steps * 2 * p * R).reshape(steps, 2, p, R)
+    rows = model.outputs + 1  # of the second layer, and the offsets
+    on_scalars = normals(scalars_key, steps * rows * p * R).reshape(steps, rows, p, R)
     return jax.lax.scan(one, network, (jnp.arange(steps), x, h, on_weights, on_scalars))[0]
 
 
@@ -164,8 +166,8 @@ def _shaken(
     """Gaussian noise of variance 2 T dt on every trained parameter in the scaling of docs/theory/mean-field.md, section c."""
     spread, d = jnp.sqrt(2 * model.temperature * model.time_step * pace), network.students.shape[-1]
     scalars = network.scalars._replace(
-        a=network.scalars.a + spread * model.train_a * on_scalars[0],
-        bias=network.scalars.bias + spread * model.train_b * on_scalars[1],
+        a=network.scalars.a + spread * model.train_a * on_scalars[:-1].reshape(network.scalars.a.shape),
+        bias=network.scalars.bias + spread * model.train_b * on_scalars[-1],
     )
     students = network.students + spread * d**0.5 * on_weights if model.train_w else network.students
     return Network(_kept(model, students, scalars), network.teachers, scalars)

@@ -9,7 +9,18 @@ from dimfree.errors import suggest
 from dimfree.problem.activation import PATH, written_function
 from dimfree.problem.section import Section
 
-NAMES = ("square", "logistic", "hinge", "squared-hinge", "exponential", "absolute", "huber", "correlation")
+CROSS_ENTROPY = "cross-entropy"  # of networks with several outputs
+NAMES = (
+    "square",
+    "logistic",
+    "hinge",
+    "squared-hinge",
+    "exponential",
+    "absolute",
+    "huber",
+    "correlation",
+    CROSS_ENTROPY,
+)
 NEED_SIGNS = frozenset({"logistic", "hinge", "squared-hinge", "exponential"})
 
 
@@ -102,10 +113,12 @@ Loss = Annotated[
     str | Hinge | Huber | UserLoss | Callable[..., Any],
     BeforeValidator(_read),
     PlainSerializer(_write, when_used="json"),
-    Field(exclude_if=lambda value: value == "square"),
+    Field(exclude_if=lambda value: value == "square", examples=[*NAMES]),
 ]
 Clipping = Annotated[
-    Literal["none"] | Clip, BeforeValidator(_read_clip), Field(exclude_if=lambda value: value == "none")
+    Literal["none"] | Clip,
+    BeforeValidator(_read_clip),
+    Field(exclude_if=lambda value: value == "none", examples=["none", {"error": 1.0}, {"norm": 0.3}]),
 ]
 
 

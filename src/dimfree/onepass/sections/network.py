@@ -1,9 +1,10 @@
 """The section [network]: the two-layer network."""
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt, field_validator, model_validator
 
+from dimfree.onepass.sections.matrix import Matrix
 from dimfree.problem.activation import Activation
 from dimfree.problem.section import Section
 
@@ -17,13 +18,17 @@ class TwoLayer(Section):
 
     The parts named in `trained` learn; second_layer = "trained" or "fixed" is a short way to have the second layer among them.
     A second layer of "signs" starts at +1, -1, +1, ..., a "uniform" one at equally likely values between -1 and 1, in order.
+
+    With `outputs` above 1 the second layer is a matrix, outputs x width. Where it is given by one number for each unit, units
+    count for the outputs in turn, the first unit for the first output and for no other; signs change after every round.
     """
 
     title: ClassVar[str] = "[network]"
     width: PositiveInt = 4
     activation: Activation = "erf"
     trained: tuple[Part, ...] = Field(default=("first-layer",), min_length=1)
-    second_layer_start: float | Literal["signs", "uniform"] | tuple[float, ...] = 1.0
+    outputs: Annotated[PositiveInt, Field(exclude_if=lambda given: given == 1)] = 1
+    second_layer_start: float | Literal["signs", "uniform"] | tuple[float, ...] | Matrix = 1.0
     bias_start: float = 0.0
     scaling: Scaling = "mean"
 
@@ -48,16 +53,42 @@ class TwoLayer(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> "TwoLayer":
-        if isinstance(self.second_layer_start, tuple) and len(self.second_layer_start) != self.width:
-            raise ValueError(
-                f"second_layer_start has {len(self.second_layer_start)} entries for width {self.width}; give one per unit."
-            )
+        given = self.second_layer_start
+        if matrix := self.start_matrix:
+            self._check_matrix(matrix)
+        elif isinstance(given, tuple) and len(given) != self.width:
+            raise ValueError(f"second_layer_start has {len(given)} entries for width {self.width}; give one per unit.")
         if "second-layer" not in self.trained and self.starts_at_zero:
             raise ValueError(
                 f"second_layer_start = {self.second_layer_start!r} is 0 for every unit and stays so, so that nothing can be "
                 "learned; give a value that is not 0, or put 'second-layer' into trained."
             )
         return self
+
+    def _check_matrix(self, matrix: Matrix) -> None:
+        if self.outputs == 1:
+            raise ValueError(
+                "second_layer_start is a matrix, outputs x width, and the network has one output; give one number per unit, or "
+                f"set outputs = {len(matrix)}."
+            )
+        lengths = sorted({len(row) for row in matrix})
+        if len(matrix) != self.outputs or lengths != [self.width]:
+            shape = f"{len(matrix)} rows of {' or '.join(map(str, lengths))} numbers"
+            raise ValueError(
+                f"second_layer_start has {shape}; give {self.outputs} rows of {self.width} numbers (outputs x width)."
+            )
+        if "second-layer" not in self.trained and len({*matrix}) == 1:
+            raise ValueError(
+                "second_layer_start has the same row for every output and stays so, so that all outputs are equal and nothing "
+                "can be learned; give rows that differ, or put 'second-layer' into trained."
+            )
+
+    @property
+    def start_matrix(self) -> Matrix:
+        """The second layer at the start where it is given for every output; empty where it is not."""
+        given = self.second_layer_start
+        rows = given if isinstance(given, tuple) else ()
+        return tuple(row for row in rows if isinstance(row, tuple))
 
     @property
     def starts_at_zero(self) -> bool:
@@ -68,7 +99,7 @@ class TwoLayer(Section):
             case "uniform":
                 return self.width == 1
             case tuple(given):
-                return not any(given)
+                return not any(any(one) if isinstance(one, tuple) else one for one in given)
             case value:
                 return value == 0
 
@@ -81,7 +112,8 @@ class TwoLayer(Section):
     def alike(self) -> bool:
         """Whether all units begin with one value of the second layer."""
         given = self.second_layer_start
-        return not isinstance(given, str) and (not isinstance(given, tuple) or len(set(given)) == 1)
+        several = isinstance(given, str) or self.outputs > 1
+        return not several and (not isinstance(given, tuple) or len(set(given)) == 1)
 
     @property
     def has_offsets(self) -> bool:

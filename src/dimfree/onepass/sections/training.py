@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
-from dimfree.onepass.sections.loss import NEED_SIGNS, Clipping, Hinge, Loss, loss_name
+from dimfree.onepass.sections.loss import CROSS_ENTROPY, NEED_SIGNS, Clip, Clipping, Hinge, Loss, loss_name
 from dimfree.problem.schedule import Schedule
 from dimfree.problem.section import Section
 
@@ -26,7 +26,7 @@ class OnePass(Section):
     counts the rate learning_rate / (1 - momentum) at which it moves weights in the end; decay goes through the velocity.
 
     `loss` is a name, {kind = "hinge", margin = 0.0}, {kind = "huber", threshold = 0.5}, or a function (f, y) -> loss of your own;
-    `clip` bounds errors, {error = 1.0}, or gradients, {norm = 0.3}.
+    "cross-entropy" is that of networks with several outputs. `clip` bounds errors, {error = 1.0}, or gradients, {norm = 0.3}.
     """
 
     title: ClassVar[str] = "[training]"
@@ -57,12 +57,22 @@ class OnePass(Section):
         for name, given in with_momentum.items():
             if self.momentum and given:
                 raise ValueError(f"momentum together with {name} is not derived; leave one of them out.")
+        if self.needs_outputs and isinstance(self.clip, Clip) and self.clip.error is not None:
+            raise ValueError(
+                "clip = {error = ...} bounds one number per sample, and the cross-entropy loss has one for every output, all "
+                "below 1; leave it out, or clip gradients by {norm = 0.3}."
+            )
         return self
 
     @property
     def needs_signs(self) -> bool:
         """Whether the loss is one of labels +1 and -1."""
         return isinstance(self.loss, Hinge) or self.loss in NEED_SIGNS
+
+    @property
+    def needs_outputs(self) -> bool:
+        """Whether the loss is one of several outputs."""
+        return self.loss == CROSS_ENTROPY
 
     @property
     def beyond_square(self) -> str | None:

@@ -21,8 +21,9 @@ _FLAT = 1e-12  # of the largest eigenvalue: directions that are not there
 
 @lru_cache(maxsize=64)
 def bayes_error(data: Clusters, dimension: int) -> float:
-    """Against labels as they are drawn: flips are errors of the best rule, too."""
-    return data.flip + (1 - 2 * data.flip) * _clean_error(data, dimension)
+    """Against labels as they are drawn: flips are errors of the best rule, too, and may make a wrong class the right one."""
+    others = data.label_classes - 1
+    return data.flip + (1 - data.flip * (1 + 1 / others)) * _clean_error(data, dimension)
 
 
 def _clean_error(data: Clusters, dimension: int) -> float:
@@ -62,9 +63,9 @@ def _least(
     y: NDArray[np.float64],
     dimension: int,
 ) -> NDArray[np.float64]:
-    """The probability of the less likely class of every input."""
+    """The probability that every input is not of its most likely class."""
     squares = np.sum((s[:, None] - centres) ** 2, axis=-1) + rest[:, None]
     logarithm = np.log(weights) - dimension / 2 * np.log(v) - squares / (2 * v)
     share = np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
-    plus = share @ (y > 0) / share.sum(axis=1)
-    return np.minimum(plus, 1 - plus)
+    first = share @ (y[:, None] == np.unique(y)[1:]) / share.sum(axis=1, keepdims=True)  # of all classes but one
+    return np.minimum(first.sum(axis=1), 1 - first.max(axis=1))

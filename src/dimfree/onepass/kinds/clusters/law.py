@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Int, Key
 
+from dimfree.functions.label_law import Source
 from dimfree.onepass.law import Centre, Law
 from dimfree.random_numbers import normals, uniforms
 
@@ -15,7 +16,7 @@ class Mixture(eqx.Module):
     weights: Float[Array, " c"]
     S: Float[Array, "c k"]
     v: Float[Array, " c"]
-    y: Float[Array, " c"]
+    y: Float[Array, " c"]  # a class, or the number of one
     flip: Float[Array, ""]
 
     def chosen(self, hidden: Float[Array, "b r"]) -> tuple[Int[Array, "b r"], Float[Array, "b r"]]:
@@ -42,6 +43,11 @@ class ClusterLaw(Law):
         """Uniform numbers."""
         return uniforms(key, count)
 
+    @property
+    def source(self) -> Source:
+        """Uniform numbers."""
+        return "uniform"
+
     def centre(self, hidden: Float[Array, "b r"]) -> Centre:
         """That of the cluster."""
         cluster, _ = self.mixture.chosen(hidden)
@@ -51,3 +57,18 @@ class ClusterLaw(Law):
         """That of the cluster, or the wrong one."""
         cluster, uniform = self.mixture.chosen(hidden)
         return jnp.where(uniform < self.mixture.flip, -1.0, 1.0) * self.mixture.y[cluster]
+
+
+class OutputsLaw(ClusterLaw):
+    """The same with classes 0, 1, ..., of which a label that is drawn wrong is any other one."""
+
+    classes: int = eqx.field(static=True)
+
+    def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
+        """That of the cluster, or one of the others, all of them equally likely."""
+        cluster, uniform = self.mixture.chosen(hidden)
+        flip = self.mixture.flip
+        further = 1 + jnp.minimum(
+            jnp.floor((self.classes - 1) * uniform / jnp.where(flip > 0, flip, 1.0)), self.classes - 2
+        )
+        return jnp.mod(self.mixture.y[cluster] + jnp.where(uniform < flip, further, 0.0), self.classes)

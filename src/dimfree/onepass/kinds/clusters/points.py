@@ -50,8 +50,7 @@ class Line(NamedTuple):
         """By the rule."""
         p, x, weights = self.a.size, jnp.zeros((1, 0)), jnp.ones(1)
         if p > MOST_NESTED:
-            count = _OUTER if self.jumps else _SOBOL
-            half = jnp.asarray(normal_points(p - self.jumps, count, rule.scramble))
+            half = jnp.asarray(normal_points(p - self.jumps, fixed_points(p, jumps=self.jumps) // 2, rule.scramble))
             x = jnp.concatenate([half, -half])
             weights = jnp.full(x.shape[0], 1 / x.shape[0])
         while x.shape[1] < p:
@@ -84,6 +83,11 @@ def _turns(sigma: Activation) -> tuple[float, ...]:
         return sigma.kinks
     roots = polynomial.polyroots(polynomial.polyder(sigma.coefficients))
     return tuple(float(root.real) for root in roots if abs(root.imag) < _REAL)
+
+
+def fixed_points(fields: int, *, jumps: bool) -> int:
+    """How many fixed points there are, mirror images counted; none for few fields, whose panels are nested."""
+    return 0 if fields <= MOST_NESTED else 2 * (_OUTER if jumps else _SOBOL)
 
 
 def points_of(sigma: Activation, fields: int, rule: Rule) -> int:

@@ -17,7 +17,7 @@ _GIVEN = ("weights", "means", "variances", "classes")
 
 
 class Clusters(DataSection):
-    """Inputs in Gaussian clusters and labels +1 and -1, one for each cluster; `flip` of them are drawn wrong.
+    """Inputs in Gaussian clusters and a class for each cluster, +1 and -1 or 0, 1, ...; `flip` of the labels are drawn wrong.
 
     A cluster has a weight, a class, a variance v and a mean along a few directions: x = sum_r means[r] b_r/dimension + sqrt(v) z
     with z of variance 1/dimension and directions b_r of norm sqrt(dimension), so that a mean of 1 is one standard deviation at
@@ -78,11 +78,13 @@ class Clusters(DataSection):
             raise ValueError(f"weights add up to {sum(self.weights):.6g}; they must add up to 1.")
         if min(spread) <= 0:
             raise ValueError(f"variances must be above 0; got {min(spread):g}.")
-        if wrong := [one for one in self.classes if one not in (1, -1)]:
-            raise ValueError(f"classes are 1 and -1; got {wrong[0]}.")
         if len({*self.classes}) == 1:
             raise ValueError(
                 f"every cluster has class {self.classes[0]}, so that there is nothing to learn; give clusters of both classes."
+            )
+        if not {*self.classes} <= {1, -1} and {*self.classes} != {*range(max(self.classes) + 1)}:
+            raise ValueError(
+                f"classes are 1 and -1, or 0, 1, ... without gaps for several outputs; got {sorted({*self.classes})}."
             )
         if not np.any(np.asarray(self.means) - np.asarray(self.means)[0]) and len({*spread}) == 1:
             raise ValueError("all clusters lie at one place, so that there is nothing to learn; give different means.")
@@ -116,8 +118,18 @@ class Clusters(DataSection):
 
     @property
     def signs(self) -> bool:
-        """Labels are classes."""
-        return True
+        """Whether classes are +1 and -1."""
+        return {*self.labels} <= {1, -1}
+
+    @property
+    def label_classes(self) -> int:
+        """How many classes there are."""
+        return len({*self.labels})
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The output of the class of every cluster, where there are several: the first is that of class 1 or of class 0."""
+        return tuple((1 - label) // 2 if self.signs else label for label in self.labels)
 
     @property
     def unusual(self) -> str | None:

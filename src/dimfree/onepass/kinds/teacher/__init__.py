@@ -10,6 +10,7 @@ KIND = Kind(
     ),
     model="dimfree.onepass.kinds.teacher.model:directions_model",
     start="dimfree.onepass.start:directions_start",
+    recipe="dimfree.onepass.recipe:directions_recipe",
     figure="dimfree.onepass.figure:draw_directions",
     notes="dimfree.onepass.notes:said_of_directions",
 )

@@ -11,12 +11,12 @@ from jaxtyping import Float
 from dimfree.errors import ProblemError
 from dimfree.functions.named import activation
 from dimfree.functions.target import Committee, HermiteLink, Target
-from dimfree.onepass.directions import StructuredModel, TeacherModel, few_directions
+from dimfree.onepass.directions import StructuredModel, TeacherModel
 from dimfree.onepass.kinds.teacher.section import MultiIndex, TeacherNetwork
 from dimfree.onepass.label_laws import label_law, of_rows
 from dimfree.onepass.law import Pool
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.rule import rule_of
+from dimfree.onepass.rule import few_directions, rule_of
 from dimfree.onepass.sections.loss import loss_name
 from dimfree.onepass.sections.network import prefactor
 
@@ -82,5 +82,4 @@ def _target(data: TeacherNetwork | MultiIndex, overlap: Float[np.ndarray, "k k"]
             f"data.activation ({taught.name}) is constant, so there is nothing to learn; choose another one."
         )
     stretch = data.units * prefactor(data.scaling, data.units)
-    a_star = np.broadcast_to(np.asarray(data.second_layer, dtype=float), (data.units,)) * stretch
-    return Committee(taught, jax.device_put(a_star), P)
+    return Committee(taught, jax.device_put(data.layer * stretch), P)

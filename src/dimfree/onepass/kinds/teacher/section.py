@@ -9,7 +9,7 @@ from dimfree.onepass.inputs.covariance import AnyCovariance, Features, Isotropic
 from dimfree.onepass.inputs.directions import Directions, GivenDirections
 from dimfree.onepass.inputs.spectrum import Spectrum, dimension_of, spectrum
 from dimfree.onepass.kind import DataSection
-from dimfree.onepass.labelled import Labelled, default_noise
+from dimfree.onepass.labelled import OF_OUTPUTS, Labelled, default_noise
 from dimfree.onepass.sections.matrix import Matrix, check_covariance
 from dimfree.onepass.sections.network import Scaling
 from dimfree.onepass.sections.start import OverlapStart, WeightsStart
@@ -28,35 +28,83 @@ GivenCovariance = Annotated[AnyCovariance, Field(exclude_if=_is_isotropic)]
 
 
 class TeacherNetwork(Labelled):
-    """Labels from a network of `units` hidden units, plus label noise, whatever the inputs are."""
+    """Labels from a network of `units` hidden units, plus label noise, whatever the inputs are.
+
+    Labels "argmax" and "softmax" are those of several outputs: `second_layer` is then a matrix, classes x units, and one number
+    or one per unit makes every unit an output of its own.
+    """
 
     units: PositiveInt = 2
     activation: Activation = "erf"
-    second_layer: float | tuple[float, ...] = 1.0
+    second_layer: float | tuple[float, ...] | Matrix = 1.0
     overlap: Literal["orthonormal"] | Matrix = "orthonormal"
     scaling: Scaling = "mean"
     noise: NonNegativeFloat = Field(default_factory=default_noise)
 
     @model_validator(mode="after")
     def _consistent(self) -> "TeacherNetwork":
-        if isinstance(self.second_layer, tuple) and len(self.second_layer) != self.units:
+        if _rows(self.second_layer) or self.labels in OF_OUTPUTS:
+            self._check_outputs(_rows(self.second_layer))
+        elif isinstance(self.second_layer, tuple) and len(self.second_layer) != self.units:
             raise ValueError(
                 f"second_layer has {len(self.second_layer)} entries for {self.units} units; give one per unit."
             )
         if self.overlap != "orthonormal":
             check_covariance(np.array(self.overlap, dtype=object), self.units, "overlap")
         norms = 1.0 if self.overlap == "orthonormal" else np.diag(np.array(self.overlap, dtype=float))
-        if not np.any(np.asarray(self.second_layer) * norms):
+        given = np.asarray(self.second_layer, dtype=float)  # not for every unit: there may be far too many of them
+        if not np.any((np.ptp(given, axis=0) if given.ndim == 2 else given) * norms):
             raise ValueError(
                 "the label is constant: every unit of the teacher has 0 in second_layer or on the diagonal of overlap, so there "
                 "is nothing to learn; give a unit for which both are not 0."
             )
         return self
 
+    def _check_outputs(self, matrix: Matrix) -> None:
+        if self.labels not in OF_OUTPUTS:
+            raise ValueError(
+                f"second_layer is a matrix, classes x units, and labels = {self.labels!r} are those of one output; set labels = "
+                '"argmax" or "softmax", or give one number per unit.'
+            )
+        wrong = [len(row) for row in matrix if len(row) != self.units]
+        if wrong or len(matrix) == 1:
+            shape = f"a row of {wrong[0]} numbers" if wrong else "one row"
+            raise ValueError(
+                f"second_layer has {shape}; give two rows or more, each of {self.units} numbers (classes x units)."
+            )
+        if not matrix and isinstance(self.second_layer, tuple) and len(self.second_layer) != self.units:
+            raise ValueError(
+                f"second_layer has {len(self.second_layer)} entries for {self.units} units; give one per unit."
+            )
+        if not matrix and self.units == 1:
+            raise ValueError(
+                f"one unit is one output, and labels = {self.labels!r} choose among several; raise units, or give "
+                "second_layer as a matrix, classes x units."
+            )
+
+    @property
+    def label_classes(self) -> int | None:
+        """The outputs of the teacher, where labels choose among them."""
+        return (len(_rows(self.second_layer)) or self.units) if self.labels in OF_OUTPUTS else None
+
+    @property
+    def layer(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        """The second layer: one number per unit, or a row of them for every class."""
+        given = np.asarray(self.second_layer, dtype=float)
+        if given.ndim == 2:
+            return given
+        row = np.broadcast_to(given, (self.units,))
+        return row if self.label_classes is None else np.diag(row)
+
     @property
     def teacher_overlap(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
         """P, as it was given."""
         return super().teacher_overlap if self.overlap == "orthonormal" else np.array(self.overlap, dtype=float)
+
+
+def _rows(layer: float | tuple[float, ...] | Matrix) -> Matrix:
+    """The rows of a second layer that is a matrix; none of one that is not."""
+    return tuple(row for row in layer if isinstance(row, tuple)) if isinstance(layer, tuple) else ()
 
 
 class GaussianInputs(DataSection):
@@ -172,6 +220,11 @@ class MultiIndex(GaussianInputs, Labelled):
 
     @model_validator(mode="after")
     def _consistent(self) -> "MultiIndex":
+        if self.labels in OF_OUTPUTS:
+            raise ValueError(
+                f"labels = {self.labels!r} compare outputs of a teacher network, and a polynomial has one; set kind = "
+                '"teacher", or labels = "sign".'
+            )
         if self.link != "terms":
             if self.terms or self.coefficients:
                 raise ValueError(f"link = {self.link!r} already names the terms; leave out terms and coefficients.")

@@ -38,7 +38,8 @@ def labels_of(data, clean, rng):
         return clean + scale * rng.standard_t(data.noise_law.student, shape)
     if data.labels == "logistic":
         return np.where(rng.random(shape) < expit(data.slope * clean), 1.0, -1.0)
-    right = np.where(clean + scale * rng.standard_normal(shape) > 0, 1.0, -1.0)
+    right = np.sign(clean + scale * rng.standard_normal(shape))
+    right = np.where(right == 0, rng.choice([-1.0, 1.0], shape), right)  # a teacher that says nothing
     return np.where(rng.random(shape) < data.flip, -right, right)
 
 
@@ -65,18 +66,21 @@ def plain_sgd(problem, weights, a, steps, replicas, rng, variances=1.0):
     W, W_star = np.repeat(weights[None, :p], replicas, axis=0), weights[p:]
     a, norms = np.repeat(a[None], replicas, axis=0), np.sum(weights[:p] ** 2, axis=1)
     v, v_a = np.zeros_like(W), np.zeros_like(a)
-    sigma_star = ACTIVATIONS[data.activation][0]
+    sigma_star, a_star = ACTIVATIONS[data.activation][0], np.asarray(data.second_layer)
     for _ in range(steps):
         x = np.sqrt(variances / d) * rng.standard_normal((replicas, batch, d))
-        y = labels_of(data, sigma_star(x @ W_star.T).mean(axis=2), rng)
+        y = labels_of(data, (a_star * sigma_star(x @ W_star.T)).mean(axis=2), rng)
         g, g_a, _ = one_step(problem, W, a, x, y)
-        v = training.momentum * v + training.learning_rate * g
-        v_a = training.momentum * v_a + training.second_layer_rate * training.learning_rate / d * g_a
-        W = (1 - training.weight_decay * dt) * W + v
+        beta, rate = training.momentum, training.learning_rate
+        kick = rate * g - training.weight_decay * (1 - beta) * dt * W
+        kick_a = training.second_layer_rate * rate / d * g_a
+        v, v_a = beta * v + kick, beta * v_a + kick_a
+        ahead, ahead_a = (beta * v + kick, beta * v_a + kick_a) if training.nesterov else (v, v_a)
+        W = W + ahead
         if training.spherical:
             W = W * np.sqrt(norms / np.sum(W**2, axis=2))[..., None]
         if problem.network.second_layer == "trained":
-            a = a + v_a
+            a = a + ahead_a
     return {
         "Q": np.einsum("rid,d,rjd->rij", W, np.broadcast_to(variances, d), W) / d,
         "M": np.einsum("rid,d,kd->rik", W, np.broadcast_to(variances, d), W_star) / d,
