@@ -6,6 +6,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dimfree.functions.sample_loss import CorrelationLoss
+from dimfree.gallery.heavy_tails import HeavyTails
 from dimfree.gallery.label_flips import LabelFlips
 from dimfree.gallery.margin import Margin
 from dimfree.gallery.perceptron_laws import PerceptronLaws
@@ -190,4 +191,55 @@ def test_margins_need_the_variance_of_the_steps():
 @pytest.mark.slow
 def test_errors_with_margins_hold_for_another_seed():
     entry = Margin(seed=7)
+    assert all(verdicts(entry, measured(entry)))
+
+
+def tails(ode=0.0, **changed):
+    """Distances to the teacher that fluctuate by 5 % between runs, around floors as they are at the end."""
+    floors = {
+        **{"gaussian, square": 0.0158, "gaussian, huber": 0.0177, "3, square": 0.0249, "3, huber": 0.0130},
+        **{"3, absolute": 0.0158, "1.5, square, 100": 0.31, "1.5, square, 800": 0.62},
+        **{"1.5, absolute, 100": 0.0186, "1.5, absolute, 800": 0.0188},
+    }
+    alpha, tree, spread = np.arange(0.0, 101.0, 5.0), {}, 1 + 0.05 * np.linspace(-1, 1, 32)
+    for name, floor in (floors | changed).items():
+        for one, values in (("chain", floor * spread), ("ode", np.array([floor * (1 + ode)]))):
+            D = np.broadcast_to(values, (alpha.size, values.size))
+            Q, M = (1 + D)[..., None, None], np.ones((*D.shape, 1, 1))
+            seen = {"Q": (("time", "replica", "unit", "unit_"), Q), "M": (("time", "replica", "unit", "teacher"), M)}
+            tree[f"{name}/{one}"] = xr.Dataset(seen, {"time": alpha})
+    return xr.DataTree.from_dict(tree)
+
+
+def test_what_clipped_errors_gain_is_told_from_what_they_do_not():
+    entry = HeavyTails()
+    assert all(verdicts(entry, tails()))
+    wrong = [{"ode": 0.1}, {"3, huber": 0.0249}, {"3, huber": 0.0110}, {"3, absolute": 0.0249}]
+    wrong += [{"gaussian, huber": 0.0130}, {"1.5, square, 800": 0.31}, {"1.5, absolute, 800": 0.025}]
+    wrong.append({"1.5, square, 100": 0.013, "1.5, square, 800": 0.026})
+    for number, made in enumerate(wrong):
+        held = verdicts(entry, tails(**made))
+        assert not held[number]
+        assert held.count(False) <= 2  # floors of Huber's loss have two claims
+    assert len(drawn(entry, tails()).axes) == 3
+
+
+@pytest.mark.slow
+def test_losses_at_equal_rate_are_not_told_apart_by_their_efficiency():
+    """The absolute loss looks worse than the square one, 0.109 against 0.085, because it is slower at the same rate."""
+    entry, data = HeavyTails(equal="rate"), tails()
+    cases = {name: Case(case.problem, case.descriptions[:1]) for name, case in entry.cases(False).items()}
+    chosen = {name: cases[name] for name in ("3, square", "3, absolute")}
+    seen = run_cases(chosen, lambda *now: None)
+    for name in chosen:
+        data[f"{name}/chain"] = seen[f"{name}/chain"]
+        data[f"{name}/ode"] = seen[f"{name}/chain"].to_dataset().mean("replica").expand_dims("replica", axis=1)
+    claims = entry.claims(data)
+    assert not claims[3].holds
+    assert claims[3].value == pytest.approx(0.78, abs=0.08)
+
+
+@pytest.mark.slow
+def test_efficiencies_and_the_divergence_without_a_variance_hold_for_another_seed():
+    entry = HeavyTails(seed=7)
     assert all(verdicts(entry, measured(entry)))
