@@ -56,13 +56,20 @@ def looks(accounts: "Mapping[str, xr.Dataset]") -> dict[str, Look]:
     return found
 
 
+def band(values: Values, scatters: bool) -> tuple[Values, Values]:
+    """The ends of 80 % of the replicas (axis 1) where they scatter as runs of SGD do, else two standard errors of their mean."""
+    if scatters:
+        low, high = np.quantile(values, [0.1, 0.9], axis=1)
+        return low, high
+    mean, error = values.mean(axis=1), values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+    return mean - 2 * error, mean + 2 * error
+
+
 def draw_account(axes: "Axes", look: Look, time: Values, values: Values, label: str, colour: str = "") -> None:
     """The mean over replicas (axis 1) against time, with a band of 80 % of them, or of two standard errors."""
-    colour, mean, replicas = colour or look.colour, values.mean(axis=1), values.shape[1]
-    if replicas > 1:
-        error = values.std(axis=1, ddof=1) / np.sqrt(replicas)
-        low, high = np.quantile(values, [0.1, 0.9], axis=1) if look.scatters else (mean - 2 * error, mean + 2 * error)
-        axes.fill_between(time, low, high, color=colour, alpha=0.15, lw=0)
+    colour, mean = colour or look.colour, values.mean(axis=1)
+    if values.shape[1] > 1:
+        axes.fill_between(time, *band(values, look.scatters), color=colour, alpha=0.15, lw=0)
     if not look.real:
         axes.plot(time, mean, look.line, color=colour, lw=1.5, label=label, zorder=5)
         return

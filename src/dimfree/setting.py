@@ -40,6 +40,8 @@ class Scale(NamedTuple):
     meaning: str
 
 
+Recipe = dict[str, object]  # plain data that JSON can hold
+
 RISK = Variable(("time", "replica"), "1", "population risk")
 
 
@@ -62,6 +64,7 @@ class Setting:
     scales: str = (
         ""  # module:function(problem) -> coordinates along axes of observables, by name: what an index stands for
     )
+    recipe: str = ""  # module:function(problem) -> how a page without Python draws the same start, or why it cannot
 
     def kinds(self, section: str) -> tuple[str, ...]:
         """The kinds that a section of the problem may have."""
@@ -98,6 +101,13 @@ class Setting:
         """What indices of observables stand for."""
         found: Mapping[str, Scale] = imported(self.scales)(problem) if self.scales else {}
         return found
+
+    def recipe_of(self, problem: Problem) -> Recipe | str:
+        """How a page without Python draws the start of a seed (lab/page/start.js), or why it cannot, in one sentence."""
+        if not self.recipe:
+            return f"a page without a server cannot draw a start of training on {self.name}; use the server."
+        made: Recipe | str = imported(self.recipe)(problem)
+        return made
 
     def commented_problem(self) -> str:
         """The text of the template."""

@@ -13,7 +13,8 @@ import xarray as xr
 
 import dimfree as df
 from dimfree.comparison.judgement import judge
-from dimfree.comparison.words import BEST_FIRST, FAILS, HOLDS, IN_PART, OPEN, UNTIL, WITHIN, grade, sentence
+from dimfree.comparison.phrases import BEST_FIRST, FAILS, HOLDS, IN_PART, OPEN, UNTIL, WITHIN
+from dimfree.comparison.words import grade, sentence
 
 DRAWS = 20
 TIME = np.concatenate([[0.0], np.geomspace(0.1, 500.0, 80)])

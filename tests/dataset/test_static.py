@@ -5,10 +5,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dimfree.dataset.ends.static import fixed_point, ridge, static_limit
+from dimfree.dataset.ends import static
+from dimfree.dataset.ends.static import Static, fixed_point, ridge, static_limit
 from dimfree.dataset.multi_pass_model import multi_pass_model
 from dimfree.errors import DivergenceError, RefusalError
 from dimfree.functions.loss import loss
+from dimfree.problem import Problem
+from dimfree.setting import model_of
 from stages import gating
 
 
@@ -84,3 +87,17 @@ def test_other_tasks_are_refused():
         static_limit(multi_pass_model("sign-teacher", loss("logistic"), alpha=2.0, eta=0.1))
     with pytest.raises(RefusalError, match="two clusters without the sphere"):
         static_limit(make("logistic", spherical=True, lambda_=0.1))
+
+
+def test_a_refusal_and_the_account_after_it_solve_once(monkeypatch):
+    problem = Problem(
+        data={"kind": "two-clusters"}, training={"kind": "multi-pass", "loss": "square", "weight_decay": 0.3}
+    )
+    one, model, solved = Static(), model_of(problem), []
+    monkeypatch.setattr(static, "ridge", lambda limit: solved.append(limit) or ridge(limit))
+    assert one.refuses(problem, model) is None
+    first = one.solve(model)
+    assert one.solve(model) is first
+    assert len(solved) == 1
+    other = model_of(problem.replace(**{"training.weight_decay": 0.4}))
+    assert float(one.solve(other)["risk"]) != float(first["risk"])

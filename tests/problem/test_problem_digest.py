@@ -33,6 +33,7 @@ CHANGES = {
     "training.momentum": 0.9,
     "training.nesterov": True,
     "network.width": 5,
+    "network.outputs": 2,
     "network.activation": {"hermite": [0.0, 1.0]},
     "network.trained": ["second-layer"],
     "network.second_layer_start": "signs",
@@ -61,6 +62,7 @@ ALONG = {  # what has no meaning alone
     "data.directions": {"data.covariance": CHANGES["data.covariance"]},
     "data.flip": {"data.labels": "sign"},
     "data.slope": {"data.labels": "logistic"},
+    "network.outputs": {"data.labels": "argmax", "training.loss": "cross-entropy"},
 }
 
 

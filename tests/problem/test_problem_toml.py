@@ -52,7 +52,7 @@ UNSAID = (
     "directions",
     "momentum",
     "nesterov",
-    *("labels", "flip", "slope", "noise_law", "loss", "clip"),
+    *("labels", "flip", "slope", "noise_law", "loss", "clip", "outputs"),
 )  # where nothing of the kind is meant
 
 

@@ -9,8 +9,8 @@ from dimfree.errors import ProblemError
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.problem import Problem, Run
 from dimfree.questions.regimes.answer import regime
-from dimfree.questions.regimes.figure import _REGIONS, exponents
-from dimfree.questions.regimes.formulas import classify, classify_exponents
+from dimfree.questions.regimes.formulas import classify, classify_exponents, exponents
+from dimfree.questions.regimes.plane import REGIONS
 
 
 def problem(d: int, p: int, gamma: float) -> Problem:
@@ -21,7 +21,7 @@ def problem(d: int, p: int, gamma: float) -> Problem:
 
 @given(st.integers(2, 10**6), st.integers(1, 10**5), st.floats(1e-6, 1e6))
 def test_the_exponents_add_up_to_the_one_of_the_regime(d, p, gamma):
-    kappa, delta = exponents(problem(d, p, gamma))
+    kappa, delta = exponents(d, p, gamma, 1)
     assert kappa + delta == pytest.approx(classify(d, p, gamma).s_eff, abs=1e-9)
     assert d**kappa == pytest.approx(p)
     assert d ** (-delta) == pytest.approx(gamma)
@@ -38,9 +38,10 @@ def test_the_exponents_add_up_to_the_one_of_the_regime(d, p, gamma):
 )
 def test_a_point_of_every_region_is_drawn(kappa, delta, label, tmp_path):
     d = 10_000
-    point = problem(d, round(d**kappa), d ** (-delta))
-    assert classify_exponents(*(round(x, 6) for x in exponents(point))) == label
-    assert label in _REGIONS
+    p, gamma = round(d**kappa), d ** (-delta)
+    point = problem(d, p, gamma)
+    assert classify_exponents(*(round(x, 6) for x in exponents(d, p, gamma, 1))) == label
+    assert label in REGIONS
     path = tmp_path / "regimes.png"
     regime(point).plot(path)
     assert path.read_bytes().startswith(b"\x89PNG")
@@ -81,4 +82,4 @@ def test_words_instead_of_letters_and_borders_of_the_batch(batch):
 
 def test_one_dimension_has_no_exponents():
     with pytest.raises(ProblemError, match="dimension = 1 was given"):
-        exponents(Problem.model_validate({"dimension": 1, "data": {"units": 1}}))
+        exponents(1, 4, 1.0, 1)

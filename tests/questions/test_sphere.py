@@ -2,6 +2,7 @@
 
 from math import factorial
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ def test_drift_is_that_of_the_spherical_ode(degree):
         training=df.OnePass(learning_rate=rate, spherical=True),
     )
     state = df.Overlaps(jnp.eye(1), jnp.full((1, 1), m), jnp.ones(1))
-    velocity = df.HighDimensional().velocity(df.model(problem), jnp.zeros(()), state)
+    velocity = eqx.filter_jit(df.HighDimensional().velocity)(df.model(problem), jnp.zeros(()), state)
     assert float(hermite_drift(m, degree, rate, noise)) == pytest.approx(float(velocity.M[0, 0]), rel=1e-12)
 
 

@@ -12,9 +12,10 @@ from dimfree.comparison.budget import LeftOut
 from dimfree.comparison.figure import draw_observable, observable_figure
 from dimfree.comparison.judgement import Judgement, judge
 from dimfree.comparison.notebook import frame, page
+from dimfree.comparison.phrases import BEST_FIRST, OPEN, say
 from dimfree.comparison.shares import shares_at_the_end
 from dimfree.comparison.text import plain_text, slim, wrapped
-from dimfree.comparison.words import BEST_FIRST, OPEN, grade, sentence
+from dimfree.comparison.words import grade, sentence
 from dimfree.drawing import drawing
 from dimfree.errors import DimfreeError, OutputError
 from dimfree.pages import PAPER, Page
@@ -79,15 +80,15 @@ class Comparison(NamedTuple):
             return "Real SGD was not run, so nothing here is checked against it."
         theories = {name: d for name, d in self.judgements().items() if not self.is_real(name)}
         if not theories:
-            return "Only real SGD was run."
+            return say("alone")
         parts = [f"{name} {sentence(d, self._until)}" for name, d in theories.items()]
         return f"{'. '.join(parts)}. {self._closest(theories)}"
 
     def _closest(self, theories: dict[str, Judgement]) -> str:
         best = min(theories, key=lambda name: self._order(theories[name]))
         if grade(theories[best], self._until) == OPEN:
-            return "Nothing is resolved that could be called closest."
-        return f"Closest to {self.reference}: {best}."
+            return say("none closest")
+        return say("closest", reference=str(self.reference), best=best)
 
     def _order(self, found: Judgement) -> tuple[int, float]:
         return BEST_FIRST.index(grade(found, self._until)), abs(found.worst_percent)

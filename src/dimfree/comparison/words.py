@@ -5,18 +5,10 @@ from math import inf, isnan
 from dimfree.comparison.beside import Off
 from dimfree.comparison.chance import MOST
 from dimfree.comparison.judgement import Judgement
+from dimfree.comparison.phrases import FAILS, HOLDS, IN_PART, OPEN, UNTIL, WITHIN, say
 from dimfree.comparison.resolution import Unresolved
 from dimfree.comparison.stretches import Stretch
 
-HOLDS, WITHIN, IN_PART, UNTIL, OPEN, FAILS = (
-    "holds",
-    "holds within",
-    "holds in part",
-    "holds until",
-    "not resolved",
-    "does not hold",
-)
-BEST_FIRST = (HOLDS, WITHIN, IN_PART, UNTIL, OPEN, FAILS)
 _EARLY = 0.1  # share of the run: an account that fails earlier does not hold
 
 
@@ -44,56 +36,50 @@ def sentence(found: Judgement, until: float) -> str:
 def _told(found: Judgement, until: float) -> str:
     word = grade(found, until)
     if found.impossible:
-        amount, time = found.impossible.amount, found.impossible.time
-        return f"impossible: its risk is {amount:.2g} at t = {time:.3g}, and no risk is negative"
+        return say("impossible", amount=found.impossible.amount, time=found.impossible.time)
     if found.fails:
         return _failing(word, found.fails)
-    match word:
-        case "not resolved":
-            assert found.unresolved is not None
-            return f"not resolved: {_chance(found.unresolved)}; {_remedy(found.unresolved)}"
-        case "holds within":
-            return _within(found)
-        case "holds in part":
-            return f"risk {_within(found)}" if found.within else "risk holds"
-        case _:
-            return "holds" if found.moves else f"holds: nothing moves, the risk stays at {found.final_risk:.3g}"
+    if word == OPEN:
+        assert found.unresolved is not None
+        return say("open", chance=_chance(found.unresolved), remedy=_remedy(found.unresolved))
+    if word == WITHIN:
+        return _within(found)
+    if word == IN_PART:
+        return say("risk within", within=_within(found)) if found.within else say("risk holds")
+    return say("holds") if found.moves else say("still", risk=found.final_risk)
 
 
 def _within(found: Judgement) -> str:
     assert found.within is not None
     where = f" {found.leaves_open}" if found.leaves_open else ""
-    at_worst = f"{off(found.within.amount)} at t = {found.within.time:.3g}"
-    return f"holds within the {per_cent(found.allowed_percent)} that it leaves open{where}: {at_worst}"
+    allowed = per_cent(found.allowed_percent)
+    return say("within", allowed=allowed, where=where, off=off(found.within.amount), time=found.within.time)
 
 
 def _failing(word: str, fails: Stretch) -> str:
     at_end, at_worst = off(fails.last), off(fails.worst)
     alike = fails.worst * fails.last > 0 and (fails.last in (inf, -inf) or abs(fails.worst) < 1.5 * abs(fails.last))
-    both = at_end if alike else f"{at_end}, at worst {at_worst}"
+    both = at_end if alike else say("both", end=at_end, worst=at_worst)
     if word == UNTIL:
-        return f"holds until t = {fails.since:.3g}, then {both}"
+        return say("until", since=fails.since, both=both)
     if fails.to_the_end:
-        return f"does not hold: from t = {fails.begin:.3g} on, at the end {both}"
+        return say("from", begin=fails.begin, both=both)
     if word == IN_PART and fails.since == 0 < fails.end:  # it agrees nowhere before
-        return f"holds only after t = {fails.end:.3g}, before that it is {at_worst}"
-    when = f"t = {fails.begin:.3g}" + (f" to {fails.end:.3g}" if fails.end > fails.begin else "")
-    return f"{'does not hold: for' if word == FAILS else 'holds but for'} {when}, where it is {at_worst}"
+        return say("only after", end=fails.end, worst=at_worst)
+    when = say("when" if fails.end > fails.begin else "when once", begin=fails.begin, end=fails.end)
+    return say("fails for" if word == FAILS else "but for", when=when, worst=at_worst)
 
 
 def _chance(found: Unresolved) -> str:
     """The deviation, and how large chance alone can make it."""
-    seen = f"{off(found.percent)} at t = {found.time:.3g}"
     if isnan(found.chance):
-        return f"{seen}, but a single run has no error bar"
-    return f"{seen}, but chance alone can make {off_by(found.chance)}"
+        return say("no error bar", off=off(found.percent), time=found.time)
+    return say("chance", off=off(found.percent), time=found.time, chance=off_by(found.chance))
 
 
 def _remedy(found: Unresolved) -> str:
     what = "starts" if found.of_starts else "replicas"
-    if found.runs >= MOST:
-        return f"a million {what} would not resolve it"
-    return f"about {_rounded(found.runs)} {what} would resolve it"
+    return say("never", what=what) if found.runs >= MOST else say("about", count=_rounded(found.runs), what=what)
 
 
 def _rounded(count: int) -> int:
@@ -108,48 +94,49 @@ def _open_parts(found: Judgement) -> list[str]:
     if opened is None or (found.fails is None and not found.resolved and not found.impossible):
         return []
     if not found.resolved:
-        return [f"the rest is not resolved: {_chance(opened)}"]
-    return [f"not resolved {_when(opened.begin, opened.end)}, where chance alone can make {off_by(opened.chance)}"]
+        return [say("rest open", chance=_chance(opened))]
+    return [say("part open", when=_when(opened.begin, opened.end), chance=off_by(opened.chance))]
 
 
 def _parts(found: Judgement) -> list[str]:
     """What else is wrong, as further parts of the sentence."""
     parts = []
     if found.also:
-        parts.append(f"{off(found.also.worst)} {_when(found.also.begin, found.also.end)}")
+        parts.append(say("also", off=off(found.also.worst), when=_when(found.also.begin, found.also.end)))
     if found.escape:
-        late = "late" if found.escape.amount > 0 else "early"
-        parts.append(f"leaves the plateau {per_cent(found.escape.amount)} too {late}")
+        parts.append(say("late" if found.escape.amount > 0 else "early", amount=per_cent(found.escape.amount)))
     if found.spread:
         parts.append(_spread(found.spread))
     if found.overlaps:
-        parts.append(f"{found.overlaps.what} off by {per_cent(found.overlaps.amount)} at t = {found.overlaps.time:.3g}")
+        what, amount, time = found.overlaps
+        parts.append(say("overlaps", what=what, amount=per_cent(amount), time=time))
     return parts
 
 
 def _when(begin: float, end: float) -> str:
-    return f"between t = {begin:.3g} and {end:.3g}" if end > begin else f"at t = {end:.3g}"
+    return say("between" if end > begin else "at", begin=begin, end=end)
 
 
 def _spread(spread: Off) -> str:
-    factor, word = (spread.amount, "large") if spread.amount > 1 else (1 / spread.amount, "small")
-    return f"spread {factor:.2g} times too {word} at t = {spread.time:.3g}"
+    if spread.amount > 1:
+        return say("wide", factor=spread.amount, time=spread.time)
+    return say("narrow", factor=1 / spread.amount, time=spread.time)
 
 
 def off(percent: float) -> str:
     """A deviation in words."""
     if percent in (inf, -inf):
-        return "not a finite number" if percent > 0 else "finite where real SGD is not"
+        return say("not finite" if percent > 0 else "only finite")
     if percent > 1000:
-        return f"{1 + percent / 100:.2g} times too high"
-    return f"{per_cent(percent)} too {'high' if percent > 0 else 'low'}"
+        return say("times", factor=1 + percent / 100)
+    return say("high" if percent > 0 else "low", amount=per_cent(percent))
 
 
 def off_by(percent: float) -> str:
     """How large chance can make a deviation, in words."""
-    return f"a factor of {1 + percent / 100:.2g}" if percent > 1000 else per_cent(percent)
+    return say("factor", factor=1 + percent / 100) if percent > 1000 else per_cent(percent)
 
 
 def per_cent(amount: float) -> str:
     """A size in per cent, with two digits and without an exponent."""
-    return f"{abs(amount):.0f} %" if abs(amount) >= 10 else f"{abs(amount):.2g} %"
+    return say("whole per cent" if abs(amount) >= 10 else "per cent", amount=abs(amount))

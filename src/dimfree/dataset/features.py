@@ -26,7 +26,7 @@ def _is_none(outliers: object) -> bool:
 
 
 # Of problems without outliers nothing is said: they keep the text and the digest that they had before there were others.
-GivenOutliers = Annotated[Outliers | None, Field(exclude_if=_is_none)]
+GivenOutliers = Annotated[Outliers | None, Field(exclude_if=_is_none, examples=[{"fraction": 0.1}])]
 
 
 class _Featured(Section):

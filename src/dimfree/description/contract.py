@@ -6,7 +6,7 @@ The type of the model says which problems a description speaks of. All that the 
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Generic, Literal, NamedTuple, Never, TypeVar
+from typing import ClassVar, Generic, Literal, NamedTuple, Never, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
 import numpy as np
@@ -28,6 +28,14 @@ X = TypeVar("X")  # the state of an evolution
 Observed = dict[str, Float[Array, "t r ..."]]
 Times = np.ndarray[tuple[int], np.dtype[np.float64]]
 Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
+@runtime_checkable
+class PartialStart(Protocol):
+    """A start that can leave out what a description does not need, so that its program does not depend on that."""
+
+    def only(self, needs: frozenset[str]) -> "PartialStart":
+        """The start with no more than what is needed."""
 
 
 class Cost(NamedTuple):
@@ -182,6 +190,21 @@ class Description(eqx.Module, Generic[M, S]):
         One sentence for each warning; none when nothing is to be distrusted.
         """
         return ()
+
+    def details(self, problem: Problem, model: M, seen: Mapping[str, Values]) -> Mapping[str, str | int | float]:
+        """Say how the numbers of an account that was given were computed.
+
+        **Arguments:**
+
+        - `problem`: The problem as the user wrote it.
+        - `model`: The same problem in letters.
+        - `seen`: All observables of the account, with leading axes (time, replica).
+
+        **Returns:**
+
+        Attributes that the results file has beside those of every account; none by default.
+        """
+        return {}
 
 
 AnyDescription = Description[Never, Never]  # of whatever model and start

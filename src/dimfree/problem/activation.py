@@ -129,5 +129,12 @@ def _code(value: Any) -> str:
             return repr(value)
 
 
-Activation = Annotated[Written, BeforeValidator(_read), PlainSerializer(_write, when_used="json")]
-FeatureActivation = Annotated[Written, BeforeValidator(_read_feature), PlainSerializer(_write, when_used="json")]
+Activation = Annotated[
+    Written, BeforeValidator(_read), PlainSerializer(_write, when_used="json"), Field(examples=[*NAMES])
+]
+FeatureActivation = Annotated[
+    Written,
+    BeforeValidator(_read_feature),
+    PlainSerializer(_write, when_used="json"),
+    Field(examples=[*NAMES]),
+]

@@ -33,8 +33,8 @@ class Steps(Section):
 
     title: ClassVar[str] = "[training.schedule]"
     kind: Literal["steps"] = "steps"
-    times: tuple[NonNegativeFloat, ...] = Field(min_length=1)
-    factors: tuple[NonNegativeFloat, ...] = Field(min_length=1)
+    times: tuple[NonNegativeFloat, ...] = Field(min_length=1, examples=[[0.0, 100.0]])
+    factors: tuple[NonNegativeFloat, ...] = Field(min_length=1, examples=[[1.0, 0.1]])
 
     @model_validator(mode="after")
     def _consistent(self) -> "Steps":
@@ -47,8 +47,8 @@ class LinearKnots(Section):
 
     title: ClassVar[str] = "[training.schedule]"
     kind: Literal["linear"] = "linear"
-    times: tuple[NonNegativeFloat, ...] = Field(min_length=1)
-    factors: tuple[NonNegativeFloat, ...] = Field(min_length=1)
+    times: tuple[NonNegativeFloat, ...] = Field(min_length=1, examples=[[0.0, 100.0]])
+    factors: tuple[NonNegativeFloat, ...] = Field(min_length=1, examples=[[1.0, 0.1]])
 
     @model_validator(mode="after")
     def _consistent(self) -> "LinearKnots":
@@ -61,7 +61,7 @@ class WarmUpCosine(Section):
 
     title: ClassVar[str] = "[training.schedule]"
     kind: Literal["cosine"] = "cosine"
-    until: PositiveFloat
+    until: PositiveFloat = Field(examples=[500.0])
     warm_up: NonNegativeFloat = 0.0
     top: PositiveFloat = 1.0
     end: NonNegativeFloat = 0.0
@@ -81,7 +81,7 @@ class HoldThenPower(Section):
 
     title: ClassVar[str] = "[training.schedule]"
     kind: Literal["hold-power"] = "hold-power"
-    hold: PositiveFloat
+    hold: PositiveFloat = Field(examples=[100.0])
     exponent: NonNegativeFloat = 1.0
     top: PositiveFloat = 1.0
 

@@ -72,6 +72,7 @@ class Question(Generic[P]):
         default_factory=dict
     )  # how its default problem differs from that of its setting
     quick: bool = False  # answered at once: files are written only on demand
+    plane: str = ""  # module:function(problem) -> a diagram as data, in which the problem is a point
 
     def example(self) -> P:
         """The problem that the question is asked about when none is given."""
@@ -96,6 +97,13 @@ class Question(Generic[P]):
             f"{self.asked} are about training on {self.about}, and this problem is training on {model_of(given).about}; "
             f"set data.kind = {' or '.join(map(repr, kinds))}."
         )
+
+    def plane_of(self, problem: "Problem") -> dict[str, object] | None:
+        """The diagram in which a problem is a point, as plain data; None for problems that it is not about."""
+        if not self.plane or not isinstance(problem, imported(self.problem)):
+            return None
+        drawn: dict[str, object] = imported(self.plane)(problem)
+        return drawn
 
     def ask(self, problem: "Problem", watch: PartWatcher, **options: object) -> "Answer[P]":
         """The answer; `watch` takes the part that is being done and the share of all work done, where that takes time."""

@@ -7,44 +7,30 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dimfree.errors import ProblemError
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.questions.regimes.formulas import ORDER_ONE, Regime, edge
+from dimfree.questions.regimes.formulas import ORDER_ONE, Regime, edge, exponents
+from dimfree.questions.regimes.plane import REGIONS, TITLE
 
 if TYPE_CHECKING:
     from dimfree.questions.regimes.answer import NearLimit
-
-_REGIONS = {
-    "gradient_flow": ("#c7e9c0", "perfect learning", "only the gradient acts"),
-    "saad_solla": ("#9ecae1", "Saad–Solla, a plateau", "gradient and noise act together"),
-    "noise_dominated": ("#fdd0a2", "bad learning", "noise outruns the gradient"),
-    "no_ode": ("#d9d9d9", "no deterministic limit", "one step is as large as the network"),
-}
-
-
-def exponents(problem: OnePassProblem) -> tuple[float, float]:
-    """kappa and delta of width = d^kappa and learning rate/batch = d^(-delta)."""
-    d = problem.dimension
-    if d < 2:
-        raise ProblemError(f"dimension = {d} was given; exponents of the dimension need at least 2.")
-    return log(problem.network.width) / log(d), -log(problem.training.learning_rate / problem.training.batch) / log(d)
 
 
 def draw_regimes(found: "NearLimit", figure: Figure) -> None:
     """The four regions in the plane of the exponents, and where the problem lies."""
     problem = found.problem
-    kappa, delta = exponents(problem)
+    training = problem.training
+    kappa, delta = exponents(problem.dimension, problem.network.width, training.learning_rate, training.batch)
     figure.set_size_inches(6.4, 5.6)
     axes = figure.subplots()
     axes.grid(False)
     right, low, high = max(1.0, kappa + 0.2), min(-1.2, delta - 0.2), max(1.0, delta + 0.2)
     axes.set(xlim=(0, right), ylim=(low, high))
-    batch = problem.training.batch
+    batch = training.batch
     _draw_regions(axes, log(ORDER_ONE) / log(problem.dimension), edge(problem.dimension, batch))
     _draw_point(axes, problem, found.regime, kappa, delta)
     rate = "learning rate / batch" if batch > 1 else "learning rate"
     axes.set(xlabel="x, where width = dimension$^x$", ylabel=f"y, where {rate} = dimension$^{{-y}}$")
-    axes.set_title("Regimes of one-pass SGD as the dimension grows, by s = x + y")
+    axes.set_title(TITLE)
 
 
 def _draw_regions(axes: Axes, band: float, lowest: float) -> None:
@@ -67,7 +53,7 @@ def _draw_regions(axes: Axes, band: float, lowest: float) -> None:
     for label, (top, bottom) in borders.items():
         if label != "no_ode" and np.all(top <= lowest - ends):
             continue  # hidden by steps that are too large
-        colour, name, meaning = _REGIONS[label]
+        colour, name, meaning = REGIONS[label]
         text = f"{names[label].replace('-', '−')}  {name}\n{meaning}"
         handles.append(axes.fill_between(ends, bottom, np.maximum(top, bottom), color=colour, lw=0, label=text))
     if lowest < 0:
@@ -81,7 +67,7 @@ def _draw_point(axes: Axes, problem: OnePassProblem, regime: Regime, kappa: floa
     text = (
         f"d = {problem.dimension:,}, width {problem.network.width:,}, rate {problem.training.learning_rate:g}"
         f"{f', batch {problem.training.batch:,}' if problem.training.batch > 1 else ''}\n"
-        f"s = {round(regime.s_eff, 2) + 0.0:.2f}: {_REGIONS[regime.label][1]}"
+        f"s = {round(regime.s_eff, 2) + 0.0:.2f}: {REGIONS[regime.label].name}"
     )
     left = kappa < 0.5 * axes.get_xlim()[1]
     axes.annotate(

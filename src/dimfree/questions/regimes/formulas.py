@@ -72,6 +72,13 @@ def classify_exponents(kappa: float, delta: float) -> str:
     return "noise_dominated" if s > -0.5 else "no_ode"
 
 
+def exponents(dimension: float, width: float, learning_rate: float, batch: float) -> tuple[float, float]:
+    """kappa and delta of width = d^kappa and learning rate/batch = d^(-delta)."""
+    if dimension < 2:
+        raise ProblemError(f"dimension = {dimension:g} was given; exponents of the dimension need at least 2.")
+    return log(width) / log(dimension), -log(learning_rate / batch) / log(dimension)
+
+
 def edge(dimension: float, batch: float) -> float:
     """The exponent s of rate/(width batch) = d^(-s) from which on, downwards, a step is as large as the network.
 

@@ -16,4 +16,5 @@ QUESTION: "Question[OnePassProblem]" = Question(
     answer="dimfree.questions.regimes.answer:regime",
     kinds=("teacher", "multi-index"),
     quick=True,
+    plane="dimfree.questions.regimes.plane:plane",
 )
