@@ -1,0 +1,27 @@
+"""Written JavaScript, run by node on data of a test: one process for all cases of a test."""
+
+import json
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+
+_ANSWER = """
+const given = JSON.parse(require("fs").readFileSync(0, "utf8"), (_, x) => (x === "NaN" ? NaN : x));
+const rerun = require("vm").runInThisContext;
+rerun(given.text);
+const plain = (_, x) => (ArrayBuffer.isView(x) ? Array.from(x, y => (Number.isFinite(y) ? y : String(y))) : x);
+process.stdout.write(JSON.stringify(rerun(given.call)(given.data), plain));
+"""
+
+
+def answer_of(text: str, call: str, data: object) -> Any:
+    """What a JavaScript function of plain data returns, where a script has defined what it calls."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed, and written JavaScript needs an engine")
+    asked = json.dumps({"text": text, "call": f"({call})", "data": data})
+    told = subprocess.run([node, "-e", _ANSWER], input=asked, capture_output=True, text=True, timeout=300, check=False)
+    assert told.returncode == 0, told.stderr[-2000:]
+    return json.loads(told.stdout)
