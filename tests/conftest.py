@@ -2,8 +2,8 @@
 
 import os
 
-# Tests mostly compile. One LLVM module per program compiles about twice as fast as the default of 32, with the same code, and
-# XLA's former code generator (which `compiled` takes for theories) in two thirds of the time.
+# One LLVM module per program compiles about twice as fast as the default of 32, with the same code, and XLA's former code
+# generator (which `compiled` takes for theories) in two thirds of the time.
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1",
@@ -13,6 +13,7 @@ os.environ.setdefault("DIMFREE_CACHE", "off")
 
 from jaxtyping import install_import_hook
 
+import small_programs
 from stages import QUICK, SEED, TYPES_CHECKED, drawn, mark_quick
 
 if TYPES_CHECKED:
@@ -33,6 +34,10 @@ from scipy import stats
 
 from dimfree.programs import compiled
 from dimfree.programs.remembered import Remembered
+
+small_programs.compile_quickly()
+jax.config.update("jax_enable_compilation_cache", False)  # otherwise jax names every program, though it keeps none
+gc.set_threshold(700, 10, 100)  # instead of (700, 10, 10): what tests hold is large, and seldom garbage
 
 settings.register_profile("short", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("short")

@@ -31,6 +31,7 @@ LEVELS = (
     ("gallery",),
     ("reference",),
     ("sweeps",),
+    ("lab",),
     ("cli", "__init__", "__main__"),
 )
 LEVEL = {room: number for number, rooms in enumerate(LEVELS) for room in rooms}
@@ -49,16 +50,19 @@ NUMERICAL = {
     "gallery",
     "reference",
     "sweeps",
+    "lab",
 }
 ALLOWED_ROOMS = {
     "jax": {*NUMERICAL, "machine", "random_numbers"},
-    "xarray": {"results", "readings", "comparison", "questions", "gallery", "sweeps"},
-    "matplotlib": {"drawing", "strokes", "pages", *SETTINGS, "comparison", "questions", "gallery", "sweeps"},
+    "xarray": {"results", "readings", "comparison", "questions", "gallery", "sweeps", "lab"},
+    "matplotlib": {"drawing", "strokes", "pages", *SETTINGS, "comparison", "questions", "gallery", "sweeps", "lab"},
     "typer": {"cli"},
     "zarr": {"sweeps"},
     "distributed": {"sweeps"},
     "diffrax": SETTINGS | {"questions"},
-    "pydantic": {"problem", *SETTINGS},
+    "pydantic": {"problem", *SETTINGS, "lab"},
+    "starlette": {"lab"},
+    "uvicorn": {"lab"},
 }
 
 
@@ -133,7 +137,7 @@ def test_every_room_has_a_place_in_the_arrow():
 
 
 # Who runs and compares knows no setting and no description: capabilities are types or flags.
-WALLED = ("comparison", "results", "readings", "problem", "sweeps", "cli")
+WALLED = ("comparison", "results", "readings", "problem", "sweeps", "lab", "cli")
 
 
 def words() -> set[str]:

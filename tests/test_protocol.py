@@ -13,7 +13,7 @@ import xarray as xr
 
 import dimfree as df
 from dimfree.comparison.run import own_key, starts_of
-from dimfree.description import Evolution, Stationary
+from dimfree.description import Ask, Evolution, Stationary
 from dimfree.description.running import advance, begin
 from dimfree.registry import candidates, setting_of
 from dimfree.results.record import cost_of, record
@@ -77,6 +77,13 @@ COVARIATES = df.Problem(
     dimension=150,
     run=df.Run(until=2.0, replicas=6, points=3, spacing="linear"),
 )
+MIXTURE = df.Problem(
+    dimension=200,
+    data={"kind": "clusters", "shape": "xor"},
+    network={"width": 2},
+    training={"kind": "one-pass", "loss": "logistic"},
+    run=df.Run(until=2.0, replicas=TOGETHER, points=6),
+)
 PROBLEMS = {
     "teacher": TEACHER,
     "relu-trained": TEACHER.replace(
@@ -108,6 +115,7 @@ PROBLEMS = {
     "hypercube": HYPERCUBE,
     "rows": ROWS,
     "manifold": MANIFOLD,
+    "mixture": MIXTURE,
     "clusters": CLUSTERS,
     "covariates": COVARIATES,
     "margins": COVARIATES.replace(**{"training.weight_decay": 0.0, "training.loss": "hinge"}),
@@ -132,6 +140,7 @@ AGREES_WITHIN = {
         "pde": 60.0,
         "diffusion": 5.0,
     },
+    "mixture": {"sgd": 5.0, "chain": 5.0, "ode": 5.0},
     "gaussians": {"sgd": 5.0, "pde": 15.0},
     "close": {"binned-chain": 5.0},  # eigenvalues so close that bins change nothing
     "rows": {"rows": 10.0, "linear-mean": 5.0},
@@ -352,3 +361,14 @@ def test_starts_share_the_replicas_of_runs_and_each_has_a_theory_of_its_own():
     one, two = (df.Problem(dimension=60, run=df.Run(until=1.0, replicas=8, starts=starts)) for starts in (1, 2))
     assert cost_of(df.HighDimensional(), two).seconds == 2 * cost_of(df.HighDimensional(), one).seconds
     assert cost_of(df.VectorSGD(), two).seconds == cost_of(df.VectorSGD(), one).seconds
+
+
+@pytest.mark.parametrize(("case", "name"), gating(CASES, [("teacher", "ode")]))
+def test_all_times_in_one_call_are_those_of_the_account(case, name):
+    run, data, _ = recorded(case, name)
+    if not isinstance(run.one, Evolution) or run.one.stochastic:
+        pytest.skip("it is not one evolution")
+    piece = run.one.at_once(model_of(run.problem), run.start, Ask(run.problem.times, 1, run.key))
+    assert piece.done == 1
+    for observable, values in piece.observables.items():
+        np.testing.assert_allclose(values, data[observable].values, rtol=1e-5, atol=1e-8, err_msg=observable)

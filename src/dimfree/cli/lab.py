@@ -1,0 +1,39 @@
+"""`dimfree lab`: a page on which a problem is moved by sliders, from a local server or as a file that needs none."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dimfree.cli.app import AllowCode, Overrides, ProblemFile, Seed, app
+from dimfree.cli.shell import Given, prepare, say
+
+
+@app.command()
+def lab(
+    file: ProblemFile = None,
+    change: Overrides = None,
+    seed: Seed = None,
+    host: Annotated[
+        str, typer.Option("--host", help="The address to listen on; others can reach it then.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="The port; 0 chooses a free one.", min=0, max=65535)] = 0,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", help="Write the page to this file, which needs no server, and stop."),
+    ] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
+    allow_code: AllowCode = False,
+) -> None:
+    """Open a page on which the problem is moved by sliders."""
+    problem = Given(file, change, seed, allow_code).problem()
+    prepare(save.parent if save is not None else None)
+    if save is not None:
+        from dimfree.lab.saved import save_page
+
+        save_page(problem, save)
+        say(f"wrote {save}", False)
+        return
+    from dimfree.lab.serve import serve
+
+    serve(problem, host, port, not no_browser, lambda text: say(text, False))

@@ -1,0 +1,352 @@
+"use strict";
+// The page: one problem, what is asked of the backend when it changes, and who shows the answers.
+const lab = (() => {
+  const REST = 250;      // ms without a change after which SGD starts
+  const PATIENCE = 400;  // ms after which a solution in flight is given up for a newer position
+  const backend = makeBackend();
+  const store = curves.create();
+  const first = address.read(location.hash);
+  const embed = first.embed || (document.documentElement.dataset.embed || "").split(",").filter(Boolean);
+  const view = { observable: null, account: null, logTime: null, logRisk: null, ...first.view };
+  const PHASE = "phase diagram";
+  const measured = [];   // of every drag: {wall, main} in ms
+
+  let hello = null, problem = null, list = [], solving = null, waiting = false;
+  let spent = 0, moving = null, arrived = null;  // ms of work; the oldest change that is not asked yet; the one that is answered
+  let dirty = false, resting = 0, saving = 0, guessed = "", opened = { open: false }, phase = null, slowly = false, slowStep = null;
+
+  // ---- how long the page's own thread works for one change
+  const timed = (work) => (...given) => {
+    const from = performance.now();
+    try { return work(...given); } finally { spent += performance.now() - from; }
+  };
+
+  // ---- plots
+  const risk = plot.create(dom.by("risk-plot"), { title: "Risk against time", onmove: announce });
+  const side = plot.create(dom.by("side-plot"), { title: "Observable against time", onmove: announce });
+  const pen = guess.create(risk, () => paint());
+  function announce(text) { dom.by("announce").textContent = text; }
+
+  const paint = () => {
+    if (dirty) return;
+    dirty = true;
+    requestAnimationFrame(timed(draw));
+  };
+  const even = (times) => {
+    const t = times.filter((x) => x > 0);
+    return t.length < 4 || t[1] / t[0] > 1.9 || t[t.length - 1] / t[0] < 20;
+  };
+  const draw = () => {
+    const from = performance.now();
+    dirty = false;
+    const all = store.all(), longest = all.reduce((a, b) => (!a || b.times.length > a.times.length ? b : a), null);
+    const logTime = view.logTime === null ? !!longest && !even(longest.times) : view.logTime;
+    const every = store.risks(), positive = every.length > 0 && every.every((one) => one.y.every((y) => y === null || y >= 0));
+    const logRisk = view.logRisk === null ? positive : view.logRisk;
+    const until = scales.extent(all.map((one) => one.times), logTime);
+    const x = { log: logTime, label: "time t", domain: until && until[0] < until[1] ? until : undefined };
+    const hidden = pen.active();
+    const series = [...(hidden ? every.map((one) => ({ ...one, alpha: 0, shape: null, low: null, high: null, colour: "transparent", name: "" })) : every), ...pen.series()];
+    risk.show({ series, x, y: { log: logRisk, label: "risk" } });
+    dom.by("log-time").setAttribute("aria-pressed", String(logTime));
+    dom.by("log-risk").setAttribute("aria-pressed", String(logRisk));
+    panels.legend(dom.by("legend"), store, { ontoggle: (name) => { store.toggle(name); paint(); } });
+    panels.refusals(dom.by("refusals"), store, opened);
+    dom.by("thaw").hidden = !store.frozen().length;
+    drawSide(x, hidden);
+    describe(all);
+    if (arrived) measured.push({ wall: performance.now() - arrived.since, main: spent - arrived.spent + performance.now() - from });
+    arrived = null;
+  };
+
+  const drawSide = (x, hidden) => {
+    const known = panels.observables(store), names = [...known.keys()];
+    if (phase) names.push(PHASE);
+    const name = names.includes(view.observable) ? view.observable : panels.first(store, names);
+    choices(dom.by("observable"), names, name, (one) => one);
+    showSide(name === PHASE);
+    if (name === PHASE) {
+      dom.by("account").hidden = true;
+      dom.by("meaning").textContent = phase.sentence || phase.title;
+      diagram.show(phase, Object.fromEntries(Object.keys(phase.numbers || {}).map((path) => [path, values.get(problem, path)])));
+      return;
+    }
+    dom.by("side").classList.toggle("empty", !name);
+    if (!name) { side.show({ series: [], x, y: { log: false, label: "" } }); return; }
+    const { meaning, shape } = known.get(name);
+    const { shown, legend, left, theory } = panels.series(store, name, view.account);
+    const having = shape.reduce((n, m) => n * m, 1) > 1 ? store.all().filter((one) => !one.real && (one.observables || {})[name]).map((one) => one.name) : [];
+    choices(dom.by("account"), having, theory, (one) => one);
+    dom.by("account").hidden = slowly || !having.length;
+    const about = (meaning || "") + (left ? ` (${left} more are not drawn)` : "");
+    if (dom.by("meaning").textContent !== about) dom.by("meaning").textContent = about;
+    side.show({ series: hidden ? [] : shown, x, y: { log: false, label: "" } });
+    if (panels.news(dom.by("side-legend"), legend)) dom.refill(dom.by("side-legend"), legend.map(([sign, text]) => dom.el("span", { class: "chip" }, plot.swatch(sign), text)));
+  };
+  const showSide = (asPhase) => {
+    const shown = { phase: asPhase, "slow-steps": !asPhase && slowly, "side-plot": !asPhase && !slowly, "side-legend": !asPhase && !slowly };
+    for (const [id, on] of Object.entries(shown)) if (dom.by(id).hidden === on) dom.by(id).hidden = !on;
+    dom.by("slow-bar").hidden = asPhase || !backend.slow;
+    dom.by("slow-next").hidden = !slowly;
+  };
+  // The point of the phase diagram moves numbers at once, and the structure when it is put down.
+  let later = {};
+  const diagram = phaseView.create(dom.by("phase"), {
+    onmove: timed((changes) => {
+      for (const [path, wished] of Object.entries(changes)) {
+        const control = list.find((one) => one.path === path);
+        if (!control || !control.enabled) continue;
+        const value = Math.min(control.max, Math.max(control.min, wished));
+        if (control.live) { problem = values.put(problem, path, value); list = list.map((one) => (one === control ? { ...one, value } : one)); panel.set(path, value); moved(); }
+        else if (value !== values.get(problem, path)) later[path] = value;
+      }
+    }),
+    onrest: () => { if (Object.keys(later).length) restructure(problem, "", later); later = {}; },
+  });
+  const choices = (select, names, chosen, label) => {
+    if (select.dataset.names !== names.join("\n")) {
+      select.dataset.names = names.join("\n");
+      dom.refill(select, names.map((name) => dom.el("option", { value: name }, label(name))));
+    }
+    if (chosen) select.value = chosen;
+  };
+  const describe = (all) => {
+    const last = (list) => [...list].reverse().find((y) => y !== null);
+    risk.describe("Risk against time. " + all.map((one) => `${one.label || one.name}: ${values.short(one.risk.mean[0])} at first, ${values.short(last(one.risk.mean))} at t = ${values.short(last(one.times))}.`).join(" ") + " Arrow keys read values.");
+  };
+
+  // ---- what a solution says
+  const status = { ms: null, steps: null, speed: null };
+  const report = () => {
+    const spent_ = status.ms === null ? "" : status.ms < 1000 ? `theories in ${values.short(status.ms, 2)} ms` : `theories in ${values.short(status.ms / 1000, 2)} s`;
+    const sgd = status.steps ? `SGD: ${values.many(status.steps)} steps${status.speed ? `, ${values.many(status.speed)} a second` : ""}` : "";
+    dom.by("status").textContent = [solving ? "solving …" : "", spent_, sgd].filter(Boolean).join("  ·  ");
+  };
+  const take = timed((part) => {
+    store.take(part);
+    if (part.part === "curve") { if (part.milliseconds) status.ms = (status.ms || 0) + part.milliseconds; }
+    if (part.part === "points") { status.steps = part.steps; status.speed = part.steps_per_second; }
+    if (part.part === "phase") phase = part;
+    if (part.part === "verdict") panels.verdict(dom.by("verdict"), part);
+    if (part.part === "error") say(part.sentence);
+    report();
+    paint();
+  });
+  const say = (sentence) => {
+    const box = dom.by("notice");
+    box.hidden = !sentence;
+    if (box.textContent !== (sentence || "")) box.textContent = sentence || "";
+  };
+
+  // At most one solution is in flight. A newer position waits for its first curve, so that a drag shows curves on its way,
+  // then cancels the rest of it: the last position wins.
+  const solve = () => {
+    waiting = false;
+    status.ms = null;
+    store.begin();
+    const mine = { at: performance.now(), handle: null, change: moving };
+    moving = null;
+    solving = mine;
+    report();
+    mine.handle = backend.solve(problem, (part) => {
+      if (solving !== mine) return;
+      if (part.part === "done") { store.finish(); solving = null; report(); paint(); if (waiting) solve(); return; }
+      take(part);
+      if (part.part === "curve" && mine.change) { arrived = mine.change; mine.change = null; }
+      if (waiting && part.part === "curve") { mine.handle && mine.handle.cancel(); solve(); }
+    });
+  };
+  const ask = () => {
+    if (!solving) return solve();
+    waiting = true;
+    if (performance.now() - solving.at > PATIENCE) { solving.handle && solving.handle.cancel(); solve(); }
+    return undefined;
+  };
+
+  // ---- SGD
+  const film = playback.create(backend, { show: (part) => take(part), onstate: () => buttons() });
+  const buttons = () => {
+    const going = film.playing() && film.running();
+    dom.by("play").textContent = going ? "Pause" : film.running() ? "Play" : "Run SGD";
+    dom.by("play").setAttribute("aria-label", going ? "Pause SGD" : "Run SGD");
+  };
+  const rest = () => {
+    clearTimeout(resting);
+    film.stop();
+    store.dropReal();
+    status.steps = null;
+    dom.refill(dom.by("verdict"), dom.el("p", { class: "quiet" }, film.playing() ? "SGD is running …" : "SGD is paused: Run SGD, or Step."));
+    resting = setTimeout(() => { if (film.playing() && !pen.active()) film.start(problem); }, REST);
+  };
+
+  // ---- changes
+  const remember = () => {
+    clearTimeout(saving);
+    saving = setTimeout(() => {
+      const kept = Object.fromEntries(Object.entries(view).filter(([, value]) => value !== null));
+      history.replaceState(null, "", address.write({ problem, view: kept, embed: embed.length ? embed : null }));
+      links();
+    }, 150);
+  };
+  let frame = 0;
+  const moved = () => { if (!frame) frame = requestAnimationFrame(timed(() => { frame = 0; ask(); rest(); remember(); paint(); })); };
+  const change = timed((control, value, event) => {
+    const before = problem;
+    if (control.live) problem = values.put(problem, control.path, value);
+    list = list.map((one) => (one.path === control.path ? { ...one, value } : one));
+    say("");
+    if (!control.live) { restructure(before, "", { [control.path]: value }); return; }
+    moving = moving || { since: event.timeStamp, spent };
+    moved();
+  });
+
+  // Another structure: the backend checks the problem and says which controls it has.
+  let asked = 0;
+  const restructure = async (wanted, why, changed) => {
+    const mine = ++asked;
+    try {
+      const answer = await backend.controls(wanted, changed);
+      if (mine !== asked) return;
+      const other = problem === null || structure(answer) !== structure({ problem, controls: list });
+      problem = answer.problem;
+      list = answer.controls.map((one) => ({ ...one, enabled: !one.readonly && (hello.served || one.live), reason: one.reason || "Changing it needs the server: dimfree lab." }));
+      dom.by("remark").textContent = answer.remark || "";
+      dom.by("why").hidden = !why;
+      dom.by("why").textContent = why || "";
+      say("");
+      panel.show(list, embed.length ? embed : null);
+      if (other) { store.clear(); phase = null; view.logTime = view.logRisk = null; Object.assign(view, first.view); first.view = {}; }
+      moved();
+    } catch (refused) {
+      if (mine === asked) say(refused.sentence || String(refused.message || refused));
+    }
+  };
+  const structure = ({ controls: all }) => JSON.stringify(all.filter((one) => !one.live).map((one) => [one.path, one.value]));
+
+  const panel = controls.create(dom.by("controls"), {
+    onchange: change,
+    onhelp: (label, text) => dom.refill(dom.by("help"), dom.el("b", {}, label), document.createTextNode(text ? ": " + text : "")),
+  });
+
+  // ---- buttons
+  const press = (id, work) => dom.by(id).addEventListener("click", work);
+  press("play", () => {
+    if (film.playing() && film.running()) film.pause();
+    else { const new_one = !film.running(); film.play(); if (new_one) { store.dropReal(); film.start(problem); } }
+  });
+  press("step", () => film.step(problem));
+  press("freeze", () => { store.freeze(title()); paint(); announce("The curves are frozen in grey."); });
+  press("thaw", () => { store.thaw(); paint(); });
+  press("log-time", (event) => { view.logTime = event.currentTarget.getAttribute("aria-pressed") !== "true"; remember(); paint(); });
+  press("log-risk", (event) => { view.logRisk = event.currentTarget.getAttribute("aria-pressed") !== "true"; remember(); paint(); });
+  press("guess", () => {
+    const button = dom.by("guess"), task = dom.by("task");
+    if (!pen.active() && !guessed) {
+      pen.begin();
+      film.stop();
+      store.dropReal();
+      task.textContent = "Draw the risk that you expect: with mouse or finger, or with the arrow keys. Then press Show.";
+      guessed = "drawing";
+      risk_focus();
+    } else if (pen.active()) {
+      pen.end();
+      task.textContent = pen.score(store.all().find((one) => !one.real));
+      guessed = "shown";
+      rest();
+    } else { pen.forget(); guessed = ""; task.textContent = ""; }
+    button.textContent = { "": "Guess first", drawing: "Show", shown: "Clear guess" }[guessed];
+    button.setAttribute("aria-pressed", String(!!guessed));
+    task.hidden = !guessed;
+    paint();
+  });
+  const risk_focus = () => dom.by("risk-plot").querySelector("canvas").focus();
+  // A frozen curve is named by the controls that can be dragged and differ from where the page began.
+  const title = () => {
+    const live = list.filter((one) => one.live), main = live.some((one) => one.main) ? live.filter((one) => one.main) : live;
+    const changed = live.filter((one) => !values.same(one.value, values.get(hello.problem, one.path)));
+    return (changed.length ? changed : main).slice(0, 2).map((one) => `${one.label} ${values.short(one.value)}`).join(", ") || "before";
+  };
+  dom.by("observable").addEventListener("change", (event) => { view.observable = event.target.value; remember(); paint(); });
+  dom.by("account").addEventListener("change", (event) => { view.account = event.target.value; remember(); paint(); });
+
+  const copy = async (text, what) => {
+    try { await navigator.clipboard.writeText(text); }
+    catch {
+      const area = dom.el("textarea", { class: "unseen" });
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    announce(`${what} is copied.`);
+  };
+  const copied = (button) => { const word = button.textContent; button.textContent = "copied"; setTimeout(() => { button.textContent = word; }, 900); };
+  const copier = (id, what, text) => press(id, async (event) => {
+    const button = event.currentTarget;
+    try { await copy(await text(), what); copied(button); } catch (refused) { say(refused.sentence || String(refused)); }
+  });
+  copier("copy-link", "The address", async () => location.href.split("#")[0] + address.write({ problem }));
+  copier("copy-toml", "The problem as TOML", () => backend.text(problem, "toml"));
+  copier("copy-python", "The problem as Python", () => backend.text(problem, "python"));
+  const links = () => {
+    dom.by("downloads").hidden = !backend.download;
+    if (!backend.download) return;
+    dom.by("download-netcdf").href = backend.download(problem, "netcdf");
+    dom.by("download-figure").href = backend.download(problem, "figure");
+  };
+
+  // ---- one step, magnified: only a backend that has the state of SGD at hand can do it
+  const showStep = () => {
+    dom.by("slow").setAttribute("aria-pressed", String(slowly));
+    const name = dom.by("observable").value, known = panels.observables(store).get(name);
+    if (!slowly || !slowStep || !known || !slowStep.before[name]) return;
+    const of = (one) => one[name], { before, after, gradient, noise, mean } = slowStep;
+    const step = { before: of(before), after: of(after), gradient: of(gradient), noise: of(noise), mean: { gradient: of(mean.gradient), noise: of(mean.noise) } };
+    slowMotion.show(dom.by("slow-steps"), { step, labels: (entry) => panels.entryName(name, known.shape, entry) });
+  };
+  const askStep = () => backend.slow((step) => { slowStep = step; showStep(); });
+  press("slow", () => {
+    slowly = !slowly;
+    if (slowly) { film.pause(); askStep(); }
+    showStep();
+    paint();
+  });
+  press("slow-next", askStep);
+  dom.by("observable").addEventListener("change", showStep);
+
+  // ---- problems to open
+  const shelves = () => {
+    const select = dom.by("open"), shelf = [["Settings", hello.settings], ["Gallery", hello.gallery], ["Presets", hello.presets]];
+    const all = [];
+    for (const [name, members] of shelf) {
+      if (!members || !members.length) continue;
+      select.append(dom.el("optgroup", { label: name }, members.map((one) => dom.el("option", { value: String(all.push(one) - 1) }, one.title || one.name))));
+    }
+    select.hidden = !all.length;
+    select.addEventListener("change", () => {
+      const one = all[+select.value];
+      if (select.value !== "" && one) restructure(one.problem, one.why);
+      select.value = "";
+    });
+  };
+
+  // ---- begin
+  const begin = async () => {
+    document.documentElement.classList.toggle("embed", embed.length > 0);
+    buttons();
+    try { hello = await backend.hello(); } catch (refused) { say(refused.sentence || String(refused)); return; }
+    shelves();
+    await restructure(first.problem || hello.problem);
+    if (problem === null) { const refused = dom.by("notice").textContent; await restructure(hello.problem); say(refused); }
+    links();
+  };
+  addEventListener("hashchange", () => {
+    const next = address.read(location.hash);
+    if (next.problem && !values.same(next.problem, problem)) restructure(next.problem);
+  });
+  const repaint = () => { risk.redraw(); side.redraw(); };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+  const ready = begin();
+  return { ready, measured, problem: () => problem, store, film };
+})();

@@ -1,0 +1,201 @@
+"""The page in a real browser, over a backend without mathematics: what a user does and what the page then shows."""
+
+import pytest
+from lab_user import drag, last_risks, pixels, problem_of, settle, slider, spoken, wait_for_curve
+
+RATE = "training.learning_rate"
+
+
+def test_a_drag_changes_curve_and_address_and_sgd_arrives(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "sgd")
+    before, picture = last_risks(page), pixels(page)
+    page.get_by_text("exact describes these runs.").wait_for()
+    drag(page, "data.noise", 0.9)
+    page.wait_for_function("() => /data.noise=0\\.\\d/.test(location.hash)")
+    wait_for_curve(page, "sgd")
+    assert last_risks(page)["exact"] > 30 * before["exact"]
+    assert pixels(page) != picture
+    assert page.evaluate("() => lab.measured.length") > 0
+
+
+@pytest.mark.slow
+def test_a_bookmark_restores_the_problem_and_what_was_looked_at(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "exact")
+    drag(page, RATE, 0.8)
+    page.locator("#log-risk").click()
+    page.wait_for_function("() => location.hash.includes('view.logRisk=false')")
+    kept, problem = page.url, problem_of(page)
+    assert problem["training"]["learning_rate"] != 1
+    again = tab(kept)
+    wait_for_curve(again, "exact")
+    assert problem_of(again) == problem
+    assert again.locator("#log-risk").get_attribute("aria-pressed") == "false"
+    assert (
+        float(again.get_by_label("learning rate", exact=True).first.input_value())
+        == problem["training"]["learning_rate"]
+    )
+
+
+@pytest.mark.slow
+def test_two_tabs_do_not_disturb_each_other(tab, fake_page):
+    one, other = tab(fake_page), tab(fake_page)
+    wait_for_curve(one, "exact")
+    wait_for_curve(other, "exact")
+    untouched = last_risks(other)["exact"]
+    drag(one, "data.noise", 0.95)
+    one.wait_for_function("() => lab.problem().data.noise > 0.1")
+    settle(other)
+    assert last_risks(other)["exact"] == untouched
+
+
+@pytest.mark.slow
+def test_a_refusal_says_its_sentence_and_the_curve_goes(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "narrow")
+    page.select_option("#open", label="Too wide on purpose")
+    page.wait_for_function("() => lab.store.refusals.has('narrow')")
+    settle(page)
+    assert "narrow" not in last_risks(page)
+    assert page.get_by_text("The second description refuses wide networks.").is_visible()
+    page.get_by_text("Does not apply here").click()
+    assert page.get_by_text("narrow needs a width of at most 8, and this one is 16.").is_visible()
+
+
+@pytest.mark.slow
+def test_a_structure_that_the_backend_rejects_leaves_the_page_alive(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "exact")
+    page.locator("#control-network-width").fill("40")
+    page.locator("#control-network-width").press("Enter")
+    page.get_by_text("network.width is 40, which is more than 16.").wait_for()
+    assert problem_of(page)["network"]["width"] == 4
+    page.locator("#control-network-width").fill("6")
+    page.locator("#control-network-width").press("Enter")
+    page.wait_for_function("() => lab.problem().network.width === 6")
+    assert page.locator("#notice").is_hidden()
+    assert page.get_by_text("6 units learn").is_visible()
+
+
+@pytest.mark.slow
+def test_frozen_curves_stay_in_grey_until_they_are_cleared(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "exact")
+    page.get_by_role("button", name="Freeze").click()
+    drag(page, RATE, 0.1)
+    settle(page)
+    assert page.get_by_text("frozen: learning rate 1").is_visible()
+    with_grey = pixels(page)
+    page.locator("#play").click()
+    page.get_by_role("button", name="Clear", exact=True).click()
+    settle(page)
+    assert page.locator("#legend").get_by_text("frozen").count() == 0
+    assert pixels(page) != with_grey
+
+
+@pytest.mark.slow
+def test_sgd_pauses_goes_on_by_steps_and_plays_again(tab, fake_page):
+    page = tab(fake_page)
+    count = "() => (lab.store.all().find(one => one.real) || {times: []}).times.length"
+    page.wait_for_function(f"() => ({count})() === 61")
+    for shown in (5, 10):  # the first step begins anew, and stays paused
+        page.locator("#step").click()
+        page.wait_for_function(f"() => ({count})() === {shown}")
+        page.wait_for_timeout(150)
+        assert page.evaluate(count) == shown
+    assert page.locator("#play").inner_text() == "Play"
+    page.locator("#play").click()
+    page.wait_for_function(f"() => ({count})() === 61")
+
+
+@pytest.mark.slow
+def test_a_guess_hides_the_curves_and_is_scored(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "exact")
+    page.get_by_role("button", name="Guess first").click()
+    assert page.get_by_text("Draw the risk that you expect").is_visible()
+    box = page.locator("#risk-plot canvas").bounding_box()
+    page.mouse.move(box["x"] + 80, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 400, box["y"] + 60, steps=6)
+    page.mouse.up()
+    page.get_by_role("button", name="Show", exact=True).click()
+    assert "factor" in page.locator("#task").inner_text()
+    page.get_by_role("button", name="Clear guess").click()
+    assert page.locator("#task").is_hidden()
+
+
+@pytest.mark.slow
+def test_everything_is_reached_and_moved_by_keys_alone(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "exact")
+    before, seen = last_risks(page)["exact"], []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        seen.append(
+            page.evaluate("() => document.activeElement.id || document.activeElement.getAttribute('aria-label') || ''")
+        )
+        if seen[-1] == "control-data-noise-slider":
+            page.keyboard.press("End")
+        if seen[-1] == "observable":
+            break
+    order = ["open", "copy-link", "control-data-noise-slider", "play", "freeze", "guess", "log-time", "observable"]
+    assert [one for one in seen if one in order] == order
+    page.wait_for_function("() => lab.problem().data.noise === 1")
+    settle(page)
+    assert last_risks(page)["exact"] > 10 * before
+    page.locator("#risk-plot canvas").focus()
+    page.keyboard.press("ArrowRight")
+    assert "t = " in page.locator("#announce").inner_text()
+
+
+@pytest.mark.slow
+def test_every_control_has_a_name_and_its_help(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "exact")
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll('input, select, button')]
+        .filter(one => !one.hidden && !one.getAttribute('aria-label') && !one.textContent.trim())
+        .filter(one => !(one.labels && one.labels.length)).map(one => one.outerHTML)"""
+    )
+    assert nameless == []
+    assert page.locator("#verdict").get_attribute("aria-live") == "polite"
+    slider(page, RATE).focus()
+    assert page.locator("#help").inner_text() == "learning rate: Size of a step."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
+def test_dark_mode_repaints_and_nothing_is_cut_off(tab, fake_page, size):
+    width, height = size
+    page = tab(fake_page, viewport={"width": width, "height": height})
+    wait_for_curve(page, "exact")
+    light, ground = pixels(page), page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function("old => getComputedStyle(document.body).backgroundColor !== old", arg=ground)
+    settle(page)
+    assert pixels(page) != light
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    if width == 1280:
+        assert page.evaluate("() => document.documentElement.scrollHeight <= innerHeight")
+
+
+@pytest.mark.slow
+def test_an_embedded_page_shows_the_chosen_controls_only(tab, fake_page):
+    page = tab(fake_page + "#embed=data.noise", viewport={"width": 720, "height": 420})
+    wait_for_curve(page, "exact")
+    assert page.locator(".row").count() == 1
+    assert page.locator("header").is_hidden()
+    drag(page, "data.noise", 0.9)
+    page.wait_for_function("() => lab.problem().data.noise > 0.1 && location.hash.includes('embed=data.noise')")
+
+
+@pytest.mark.slow
+def test_copies_say_the_problem(tab, fake_page):
+    page = tab(fake_page, permissions=["clipboard-read", "clipboard-write"])
+    wait_for_curve(page, "exact")
+    for button, text in (("Copy as TOML", "toml of learning rate 1"), ("Copy as Python", "python of learning rate 1")):
+        page.get_by_role("button", name=button).click()
+        page.wait_for_function("text => navigator.clipboard.readText().then(copied => copied === text)", arg=text)
+    assert "exact" in spoken(page)

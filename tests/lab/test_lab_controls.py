@@ -1,0 +1,115 @@
+"""Controls are made from the models: of every setting and kind, at their ends there is a problem; the page can change all."""
+
+import json
+from operator import attrgetter
+
+import pytest
+
+import dimfree as df
+from dimfree.errors import ProblemError
+from dimfree.lab.changes import changed
+from dimfree.lab.controls import controls_of
+from stages import gating
+
+KINDS = [kind for one in df.settings() for kind in one.kinds("data")]
+GATES = ["teacher", "hypercube", "two-clusters", "given-points"]
+TYPES = {"number", "integer", "choice", "flag", "numbers", "text"}
+
+
+def by_path(problem: df.Problem) -> dict[str, dict]:
+    return {one["path"]: one for one in controls_of(problem)}
+
+
+@pytest.mark.parametrize("kind", gating(KINDS, GATES))
+def test_controls_of_every_kind_have_a_problem_at_their_ends(kind):
+    problem = df.Problem(data={"kind": kind})
+    found = controls_of(problem)
+    assert len({one["path"] for one in found}) == len(found)
+    json.dumps(found, allow_nan=False)
+    for one in found:
+        assert one["type"] in TYPES
+        assert one["label"]
+        assert one["help"], one["path"]
+        if one["type"] in ("number", "integer"):
+            assert one["min"] <= one["value"] <= one["max"]
+            assert one["min"] < one["max"]
+            for end in (one["min"], one["max"]):
+                assert isinstance(end, int) == (one["type"] == "integer")
+                changed(problem, {one["path"]: end})
+            assert one["scale"] == "linear" or one["min"] > 0
+
+
+@pytest.mark.parametrize("kind", gating(KINDS, GATES))
+def test_every_choice_makes_a_problem_or_says_what_it_does_not_go_with(kind):
+    """The model has an example of all that another kind needs."""
+    problem = df.Problem(data={"kind": kind})
+    choices = [
+        (one, choice["value"]) for one in controls_of(problem) if one["type"] == "choice" for choice in one["choices"]
+    ]
+    assert all(one["value"] in [choice["value"] for choice in one["choices"]] for one, _ in choices)
+    made = {(one["path"], str(value)): made_or_said(problem, one["path"], value) for one, value in choices}
+    said = [what for what in made.values() if isinstance(what, str)]
+    assert all("needs a value" not in sentence and sentence.endswith((".", ".)")) for sentence in said)
+    assert len(said) < len(made) / 2
+    for (path, value), what in made.items():
+        if path.endswith(".kind") and value != "None" and isinstance(what, df.Problem):
+            assert attrgetter(path)(what) == value
+
+
+def made_or_said(problem: df.Problem, path: str, value: object) -> df.Problem | str:
+    try:
+        return changed(problem, {path: value})
+    except ProblemError as failure:
+        return str(failure)
+
+
+def test_numbers_that_span_decades_are_moved_on_a_logarithmic_scale():
+    found = by_path(df.Problem())
+    rate, momentum = found["training.learning_rate"], found["training.momentum"]
+    assert rate["scale"] == "log"
+    assert rate["max"] / rate["min"] >= 100
+    assert (momentum["scale"], momentum["min"]) == ("linear", 0.0)
+    assert found["dimension"]["live"]
+    assert not found["network.width"]["live"]
+
+
+def test_activations_come_with_their_curves():
+    choices = by_path(df.Problem())["network.activation"]["choices"]
+    relu = next(one for one in choices if one["value"] == "relu")["curve"]
+    assert len(relu["x"]) == len(relu["y"])
+    assert relu["y"] == [max(0.0, x) for x in relu["x"]]
+
+
+def test_a_number_that_other_keys_fix_has_no_control():
+    assert "data.flip" not in by_path(df.Problem())
+    assert by_path(df.Problem(data={"labels": "sign"}))["data.flip"]["max"] <= 0.45
+
+
+def test_integers_of_which_some_are_allowed_are_moved_in_their_steps():
+    width = by_path(df.Problem(data={"kind": "drawn-points"}))["network.width"]
+    assert width["step"] == 2
+    assert width["min"] % 2 == 0
+
+
+def test_an_end_at_which_there_is_no_problem_is_drawn_in():
+    found = by_path(df.Problem(dimension=12, data={"units": 11}, run={"until": 3.0}))
+    assert found["dimension"]["min"] == 11
+    wrong = {"dimension": 10}
+    with pytest.raises(ProblemError):
+        changed(df.Problem(dimension=12, data={"units": 11}), wrong)
+
+
+def test_help_is_what_the_template_says():
+    assert by_path(df.Problem())["training.batch"]["help"] == "fresh samples per step"
+
+
+def test_another_setting_keeps_dimension_and_run():
+    problem = df.Problem(dimension=123, run={"seed": 5})
+    made = changed(problem, {"data.kind": "two-clusters"})
+    assert (made.dimension, made.run.seed, made.data.kind) == (123, 5, "two-clusters")
+    assert (
+        changed(
+            df.Problem(training={"schedule": {"kind": "power"}}), {"training.schedule.kind": None}
+        ).training.schedule
+        is None
+    )
