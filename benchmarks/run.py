@@ -24,6 +24,9 @@ SUBJECTS = (
     "curves",
     "sweeps",
     "schedules",
+    "lab",
+    "saved_page",
+    "lab_page",
 )
 
 
