@@ -35,6 +35,14 @@ class Section(BaseModel):
                 _check_number(name, value, cls.model_fields[name].annotation)
         return told
 
+    @model_validator(mode="after")
+    def _counted(self) -> "Section":
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if isinstance(value, int) and value > _LARGEST_INTEGER:
+                raise ValueError(f"{name} = {_short(value)} is too large; use an integer up to {_LARGEST_INTEGER:.1e}.")
+        return self
+
     def __init__(self, /, **values: Any) -> None:
         try:
             super().__init__(**values)
@@ -43,15 +51,13 @@ class Section(BaseModel):
 
 
 def _check_number(name: str, value: Any, annotation: Any) -> None:
-    """Refuse `true` and "300" where a number is expected, and integers that do not fit into 64 bits."""
+    """Refuse `true` and "300" where a number is expected."""
     kinds = {_bare(kind) for kind in (annotation, *get_args(annotation))}
     words = {str, Path} & kinds or any(get_origin(kind) is Literal for kind in kinds)
     if kinds & {int, float} and (
         (isinstance(value, bool) and bool not in kinds) or (isinstance(value, str) and not words)
     ):
         raise ValueError(f"{name} = {value!r} is not a number; write it without quotes, as in {name} = 3.")
-    if int in kinds and isinstance(value, int) and value > _LARGEST_INTEGER:
-        raise ValueError(f"{name} = {_short(value)} is too large; use an integer up to {_LARGEST_INTEGER:.1e}.")
 
 
 def _bare(kind: Any) -> Any:
