@@ -26,6 +26,11 @@ def test_drift_is_that_of_the_spherical_ode(degree):
     assert float(hermite_drift(m, degree, rate, noise)) == pytest.approx(float(velocity.M[0, 0]), rel=1e-12)
 
 
+def test_a_drift_that_was_first_traced_is_known_outside_the_trace():
+    of = (0.4, 5, 0.05, 0.3)
+    assert float(eqx.filter_jit(hermite_drift)(*of)) == pytest.approx(float(hermite_drift(*of)), rel=1e-12)
+
+
 def test_drift_of_phase_retrieval_is_closed_and_vectorised():
     m, rate, noise = jnp.linspace(-1, 1, 7), 0.05, 0.3
     closed = m * (4 * (1 - 6 * rate) * (1 - m**2) - 2 * rate * noise)

@@ -2,6 +2,8 @@
 
 from functools import lru_cache
 
+import jax
+
 from dimfree.errors import RefusalError
 from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.kind import kind_of
@@ -16,7 +18,8 @@ def model(problem: OnePassProblem) -> OnePassModel:
 
 @lru_cache(maxsize=64)
 def _model(problem: OnePassProblem, stamps: tuple[tuple[int, int], ...]) -> OnePassModel:
-    return kind_of(problem).model_of(problem)
+    with jax.ensure_compile_time_eval():  # a model that is first asked for inside a traced function outlives its trace
+        return kind_of(problem).model_of(problem)
 
 
 def teacher_model(problem: OnePassProblem) -> TeacherModel:
