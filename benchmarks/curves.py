@@ -15,7 +15,9 @@ def ratios(smoke: bool) -> dict[str, float]:
     """The logistic loss at two samples per dimension, solved to 1e-9, over ten fits in dimension 1000."""
     dimension, seeds = (50, 2) if smoke else (1000, 10)
     training = df.MultiPass(loss="logistic", weight_decay=0.01)
-    model = descent_model(df.DataSetProblem(dimension=dimension, data=df.SignTeacher(samples=2.0), training=training))
+    model = descent_model(
+        df.extend.DataSetProblem(dimension=dimension, data=df.SignTeacher(samples=2.0), training=training)
+    )
     assert float(solved(model.task).left) < SETTLED
 
     def fits() -> list[float]:

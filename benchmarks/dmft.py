@@ -37,7 +37,7 @@ def ratios(smoke: bool) -> dict[str, float]:
 def limit(loss: str) -> MultiPassModel:
     """Two clusters, a third of the samples in each batch."""
     training = df.MultiPass(loss=loss, batch_fraction=0.3, weight_decay=0.1)
-    return descent_model(df.DataSetProblem(training=training)).limit
+    return descent_model(df.extend.DataSetProblem(training=training)).limit
 
 
 def once(function: Callable[..., Any], *args: Any) -> float:

@@ -16,7 +16,10 @@ BARS = {"exits_vector_vs_chain": Bar(False, 8)}
 def ratios(smoke: bool) -> dict[str, float]:
     """CPU time per replica at d = 1000: 32 replicas on vectors stand for the 1000 that the chain follows."""
     few, many, least = (4, 32, 0.01) if smoke else (32, 1000, 1.0)
-    vectors, chain = seconds(df.VectorSGD(), few, least), seconds(df.OverlapChain(), many, least)
+    vectors, chain = (
+        seconds(df.experiments.VectorSGD(), few, least),
+        seconds(df.experiments.OverlapChain(), many, least),
+    )
     return {"exits_vector_vs_chain": vectors / chain}
 
 
@@ -29,7 +32,7 @@ def seconds(sgd: BlockedSGD[Any, Any], replicas: int, least: float) -> float:
         training=df.OnePass(learning_rate=0.08, spherical=True),
         start=df.SphereStart(),
     )
-    model = df.model(p)
+    model = df.extend.model(p)
     starts = draw_starts(p, jax.random.key(0), replicas, vectors="vectors" in sgd.needs)
     passage = begin_passage(sgd, model, starts, jnp.asarray(0.1), jax.random.key(1))
     end, stride = jnp.asarray(1024 * p.time_step), jnp.asarray(sgd.steps_per_block(model))

@@ -16,7 +16,7 @@ MEASURED = 4000  # steps of SGD, of 2e7
 def ratios(smoke: bool) -> dict[str, float]:
     """CPU time of 400 particles to t = 20 over SGD with d = 40, N = 800, eps = 1e-6, estimated from a part of its steps."""
     width, particles, until = (20, 10, 0.1) if smoke else (800, 400, 20.0)
-    problem = df.OnePassProblem(
+    problem = df.extend.OnePassProblem(
         data=df.TwoGaussians(),
         network=df.TwoLayer(width=width),
         training=df.OnePass(learning_rate=1e-6 * width * 40),
@@ -26,22 +26,22 @@ def ratios(smoke: bool) -> dict[str, float]:
     return {"pde_over_sgd": limit_seconds(problem, particles, least) / sgd_seconds(problem, least)}
 
 
-def limit_seconds(problem: df.OnePassProblem, particles: int, least: float) -> float:
+def limit_seconds(problem: df.extend.OnePassProblem, particles: int, least: float) -> float:
     """CPU seconds of the whole solution, compiled."""
-    until = from_start(df.DistributionalDynamics(particles=particles), problem)
+    until = from_start(df.theories.DistributionalDynamics(particles=particles), problem)
     return cpu_seconds(until, jnp.asarray(problem.times), least=least, rounds=3)
 
 
-def sgd_seconds(problem: df.OnePassProblem, least: float) -> float:
+def sgd_seconds(problem: df.extend.OnePassProblem, least: float) -> float:
     """CPU seconds of all steps at the speed of the first few; observing costs the same with and without them."""
-    until = from_start(df.VectorSGD(), problem)
+    until = from_start(df.experiments.VectorSGD(), problem)
     times = (jnp.asarray([steps * problem.time_step]) for steps in (0, MEASURED))
     none, some = (cpu_seconds(until, time, least=least, rounds=3) for time in times)
     return (some - none) / MEASURED * problem.steps(problem.run.until)
 
 
-def from_start(one: df.Evolution[Any, df.Start, Any], problem: df.OnePassProblem) -> Any:
+def from_start(one: df.extend.Evolution[Any, df.extend.Start, Any], problem: df.extend.OnePassProblem) -> Any:
     """The risk at some times as a compiled function of them."""
-    model, key = df.model(problem), jax.random.key(0)
-    state = one.begin(model, df.draw_start(problem, key, vectors=True), 1, key)
+    model, key = df.extend.model(problem), jax.random.key(0)
+    state = one.begin(model, df.extend.draw_start(problem, key, vectors=True), 1, key)
     return eqx.filter_jit(lambda times: one.advance(model, state, times)[1]["risk"])

@@ -56,7 +56,7 @@ def _spent(call: Callable[[], Any], calls: int) -> float:
 
 def stepping(one: Any, p: df.Problem, steps: int, replicas: int) -> Callable[[], Any]:
     """So many steps of SGD."""
-    runner, model = one.twin(df.model(p))
+    runner, model = one.twin(df.extend.model(p))
     state = runner.begin(model, start_of(p, vectors="vectors" in one.needs), replicas, jax.random.key(2))
     target = jnp.asarray(steps * p.time_step)
     return lambda: advance(runner, model, state, target)
@@ -68,11 +68,13 @@ def velocity(width: int, units: int, activation: str, changes: dict[str, Any], t
         data={"kind": "teacher", "units": units, "activation": activation},
         network={"width": width, "activation": activation},
     ).replace(**changes)
-    runner, model = df.HighDimensional().twin(df.model(p))
+    runner, model = df.theories.HighDimensional().twin(df.extend.model(p))
     state = start_of(p, vectors=False).overlaps
 
     @eqx.filter_jit
-    def program(m: Any, s: df.Overlaps) -> df.Overlaps:  # many of them in one call, which itself takes longer than one
+    def program(
+        m: Any, s: df.extend.Overlaps
+    ) -> df.extend.Overlaps:  # many of them in one call, which itself takes longer than one
         nudge = lambda x, v: x + 1e-9 * v  # noqa: E731
         return jax.lax.fori_loop(
             0, times, lambda _, now: jax.tree.map(nudge, now, runner.velocity(m, jnp.zeros(()), now)), s
@@ -116,11 +118,11 @@ def ratios(smoke: bool) -> dict[str, float]:
     xor = two.replace(data={"kind": "clusters"}, training={"learning_rate": 1.0, "loss": "logistic"})
     huber = {"data.noise": 0.2, "training.loss": "huber"}
     heavy = huber | {"data.noise_law": {"student": 3.0}}
-    chain, many = df.OverlapChain(), 100 * calls
+    chain, many = df.experiments.OverlapChain(), 100 * calls
     return {
         "chain_any_loss": slowest(chain, 256),
         "chain_clusters": paired(stepping(chain, xor, steps, 256), stepping(chain, two, steps, 256), rounds, 1),
-        "sgd_any_loss": slowest(df.VectorSGD(), REPLICAS),
+        "sgd_any_loss": slowest(df.experiments.VectorSGD(), REPLICAS),
         "rhs_any_loss_1_1": rhs(1, 1, "erf", rounds, many),
         "rhs_any_loss_2_1": rhs(2, 1, "erf", rounds, many),
         "rhs_any_loss_4_4": rhs(4, 4, "erf", rounds, calls),

@@ -32,8 +32,8 @@ def problem(width: int = 8, units: int = 4, dimension: int = 1000, **changes: An
     return base.replace(**changes) if changes else base
 
 
-def start_of(p: df.Problem, vectors: bool = False) -> df.Start:
-    return df.draw_start(p, jax.random.key(1), vectors=vectors)
+def start_of(p: df.Problem, vectors: bool = False) -> df.extend.Start:
+    return df.extend.draw_start(p, jax.random.key(1), vectors=vectors)
 
 
 @eqx.filter_jit
@@ -41,9 +41,11 @@ def advance(one: Any, model: Any, state: Any, time_: jax.Array) -> Any:
     return one.advance(model, state, time_[None])[0]
 
 
-def per_step(one: df.Evolution[Any, df.Start, Any], p: df.Problem, steps: int, replicas: int, least: float) -> float:
+def per_step(
+    one: df.extend.Evolution[Any, df.extend.Start, Any], p: df.Problem, steps: int, replicas: int, least: float
+) -> float:
     """CPU seconds per step of one replica."""
-    runner, model = one.twin(df.model(p))
+    runner, model = one.twin(df.extend.model(p))
     state = runner.begin(model, start_of(p, vectors="vectors" in one.needs), replicas, jax.random.key(2))
     target = jnp.asarray(steps * p.time_step)
     return cpu_seconds(advance, runner, model, state, target, least=least) / (steps * replicas)
@@ -62,7 +64,7 @@ def random_number(least: float, dimension: int = 1000) -> float:
 
 def naive_step(p: df.Problem, steps: int, least: float) -> float:
     """CPU seconds per step of a jitted scan that takes one float64 sample at a time."""
-    model, start = df.model(p), start_of(p, vectors=True)
+    model, start = df.extend.model(p), start_of(p, vectors=True)
     width, d = p.network.width, p.dimension
 
     def step(W: jax.Array, key: jax.Array) -> tuple[jax.Array, None]:
@@ -80,14 +82,14 @@ def naive_step(p: df.Problem, steps: int, least: float) -> float:
 def rhs_seconds(width: int, least: float) -> float:
     """CPU seconds of one right-hand side as a solver calls it: inside a compiled loop, each call on the last one's result."""
     p, calls = problem(width), max(1, 20_000 // width**2)
-    one = df.HighDimensional()
+    one = df.theories.HighDimensional()
 
     @eqx.filter_jit
     def loop(model: Any, y: Overlaps) -> Overlaps:
         step = lambda _, y: jax.tree.map(lambda a, b: a + 1e-9 * b, y, one.velocity(model, jnp.zeros(()), y))  # noqa: E731
         return jax.lax.fori_loop(0, calls, step, y)
 
-    return cpu_seconds(loop, df.model(p), start_of(p).overlaps, least=least) / calls
+    return cpu_seconds(loop, df.extend.model(p), start_of(p).overlaps, least=least) / calls
 
 
 def arcsines(width: int, units: int, least: float) -> float:
@@ -97,8 +99,8 @@ def arcsines(width: int, units: int, least: float) -> float:
 
 def ode_and_euler(least: float, until: float) -> tuple[float, float]:
     p = problem()
-    model, overlaps = df.model(p), start_of(p).overlaps
-    one = df.HighDimensional(rtol=1e-6, atol=1e-8)
+    model, overlaps = df.extend.model(p), start_of(p).overlaps
+    one = df.theories.HighDimensional(rtol=1e-6, atol=1e-8)
     solve = eqx.filter_jit(lambda m, s: one.advance(m, one.begin(m, s, 1, jax.random.key(0)), jnp.asarray([until]))[0])
 
     @eqx.filter_jit
@@ -106,7 +108,7 @@ def ode_and_euler(least: float, until: float) -> tuple[float, float]:
         step = lambda n, y: jax.tree.map(lambda a, b: a + 0.01 * b, y, one.velocity(m, 0.01 * n, y))  # noqa: E731
         return jax.lax.fori_loop(0, round(until / 0.01), step, y)
 
-    adaptive = cpu_seconds(solve, model, df.Start(overlaps, None, jnp.zeros(model.width)), least=least)
+    adaptive = cpu_seconds(solve, model, df.extend.Start(overlaps, None, jnp.zeros(model.width)), least=least)
     return adaptive, cpu_seconds(euler, model, overlaps, least=0, rounds=1)
 
 
@@ -115,10 +117,10 @@ def ratios(smoke: bool) -> dict[str, float]:
     least = 0.01 if smoke else 2.0
     steps = 160 if smoke else 3200
     p = problem()
-    vector = per_step(df.VectorSGD(), p, steps, REPLICAS, least)
-    chain = per_step(df.OverlapChain(), p, steps, 256, least)
-    far = per_step(df.OverlapChain(), problem(dimension=10**9), steps, 256, least)
-    near = per_step(df.OverlapChain(), p, steps, 256, least)
+    vector = per_step(df.experiments.VectorSGD(), p, steps, REPLICAS, least)
+    chain = per_step(df.experiments.OverlapChain(), p, steps, 256, least)
+    far = per_step(df.experiments.OverlapChain(), problem(dimension=10**9), steps, 256, least)
+    near = per_step(df.experiments.OverlapChain(), p, steps, 256, least)
     adaptive, euler = ode_and_euler(least, 2.0 if smoke else 1000.0)
     widths = (8, 16, 32) if smoke else (8, 16, 32, 128)
     rhs = {width: rhs_seconds(width, least) for width in widths}
@@ -132,5 +134,5 @@ def ratios(smoke: bool) -> dict[str, float]:
         "rhs_vs_arcsin_p8": rhs[8] / arcsines(8, 4, least),
         "rhs_vs_arcsin_p32": rhs[32] / arcsines(32, 4, least),
         "rhs_width": rhs[widths[-1]] / rhs[16],
-        "rhs_width_error": float(eqx.filter_jit(variance_error)(df.model(wide), start_of(wide).overlaps)),
+        "rhs_width_error": float(eqx.filter_jit(variance_error)(df.extend.model(wide), start_of(wide).overlaps)),
     }

@@ -54,7 +54,7 @@ def in_node(node: str, smoke: bool) -> dict[str, float]:
 
 def compiled(least: float) -> float:
     """CPU seconds of one right-hand side by XLA; many in one program, because a call costs more than the sum."""
-    one, model = df.HighDimensional(), model_of(PROBLEM)
+    one, model = df.theories.HighDimensional(), model_of(PROBLEM)
     start: Any = setting_of(PROBLEM).start_of(PROBLEM, jax.random.key(0), frozenset({"pairs"}))
     state, many = one.initial(model, start), 1000
 

@@ -19,8 +19,8 @@ BARS = {"schedule_gradient": Bar(True, 6.0), "schedule_search": Bar(True, 40.0)}
 def ratios(smoke: bool) -> dict[str, float]:
     """Gradient over value, both compiled; search with compilation over 32 replicas of the chain under one schedule."""
     problem = committee(0.0, 5.0 if smoke else 50.0)
-    model, grid = steerable(df.model(problem)), Grid(problem.run.until, 40 if smoke else 400)
-    start = jax.tree.map(lambda x: x[None], df.draw_start(problem, jax.random.key(0), vectors=False).overlaps)
+    model, grid = steerable(df.extend.model(problem)), Grid(problem.run.until, 40 if smoke else 400)
+    start = jax.tree.map(lambda x: x[None], df.extend.draw_start(problem, jax.random.key(0), vectors=False).overlaps)
     steps, factors, numbers = jax.device_put(
         (np.diff(grid.times), np.full(len(grid.points), 1.7), np.array([1.0, 0.0]))
     )
@@ -31,7 +31,7 @@ def ratios(smoke: bool) -> dict[str, float]:
     return found if smoke else found | {"schedule_search": _search(problem)}
 
 
-def _search(problem: df.OnePassProblem) -> float:
+def _search(problem: df.extend.OnePassProblem) -> float:
     """The search without confirmation over one confirming run, which is compiled before."""
     run = problem.replace(**{"training.schedule": df.LinearKnots(times=(0.0,), factors=(1.755,)), "run.replicas": 32})
     df.simulate(run, by="chain")

@@ -35,7 +35,7 @@ CALLS = 1000  # of a right-hand side
 
 def right_hand_side(model: OnePassModel, state: Any, least: float) -> float:
     """CPU seconds of the equations of overlaps, or of those for every block, in a compiled loop, less what the loop costs."""
-    one: Any = BlockEquations() if isinstance(state, Blocks) else df.HighDimensional()
+    one: Any = BlockEquations() if isinstance(state, Blocks) else df.theories.HighDimensional()
     called = _looped(lambda m, y: one.velocity(m, jnp.zeros(()), y), model, state, least)
     return called - _looped(lambda m, y: y, model, state, least)
 
@@ -63,24 +63,26 @@ def ratios(smoke: bool) -> dict[str, float]:
     leveled = plain.replace(**{"data.covariance": LEVELS})
     moving = plain.replace(**{"training.momentum": 0.9, "training.learning_rate": 0.1})
     sgd, chain = (
-        per_step(df.VectorSGD(), plain, steps, REPLICAS, least),
-        per_step(df.OverlapChain(), plain, steps, REPLICAS, least),
+        per_step(df.experiments.VectorSGD(), plain, steps, REPLICAS, least),
+        per_step(df.experiments.OverlapChain(), plain, steps, REPLICAS, least),
     )
-    levels = per_step(df.OverlapChain(), leveled, steps, REPLICAS, least)
+    levels = per_step(df.experiments.OverlapChain(), leveled, steps, REPLICAS, least)
     both = leveled.replace(**{"training.momentum": 0.9, "training.learning_rate": 0.1})
     wide = problem(width=4, units=4)
     one = blocks(1, 8)
     overlaps = Overlaps(one.Omega[0, :4, :4], one.Omega[0, :4, 4:], one.a)
-    isotropic = right_hand_side(df.model(wide), overlaps, least)
-    model = df.model(wide.replace(**{"data.covariance": LEVELS}))
+    isotropic = right_hand_side(df.extend.model(wide), overlaps, least)
+    model = df.extend.model(wide.replace(**{"data.covariance": LEVELS}))
     counts = np.full(600, 1666.0)
     return {
-        "sgd_structured": per_step(df.VectorSGD(), leveled, steps, REPLICAS, least) / sgd,
-        "sgd_momentum": per_step(df.VectorSGD(), moving, steps, REPLICAS, least) / sgd,
+        "sgd_structured": per_step(df.experiments.VectorSGD(), leveled, steps, REPLICAS, least) / sgd,
+        "sgd_momentum": per_step(df.experiments.VectorSGD(), moving, steps, REPLICAS, least) / sgd,
         "chain_three_levels": levels / chain,
-        "chain_levels_dimension": per_step(df.OverlapChain(), leveled.replace(dimension=10**6), steps, REPLICAS, least)
+        "chain_levels_dimension": per_step(
+            df.experiments.OverlapChain(), leveled.replace(dimension=10**6), steps, REPLICAS, least
+        )
         / levels,
-        "chain_momentum": per_step(df.OverlapChain(), both, steps, REPLICAS, least) / levels,
+        "chain_momentum": per_step(df.experiments.OverlapChain(), both, steps, REPLICAS, least) / levels,
         "rhs_three_levels": right_hand_side(model, blocks(3, 8), least) / isotropic,
         "rhs_nodes": right_hand_side(model, blocks(96, 8), least) / isotropic,
         "critical_rate_levels": cpu_seconds(critical_rate, np.geomspace(1.0, 1e-6, 600), counts, least=least),

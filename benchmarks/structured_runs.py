@@ -50,8 +50,8 @@ def _is_program(one: Any) -> bool:
 def isotropic_equations() -> float:
     """Of sgd, chain and ode, over what they were."""
     p = problem(width=4, units=2)
-    model, start, ode, found = df.model(p), start_of(p, vectors=True), df.HighDimensional(), 0
-    for one in (df.VectorSGD(), df.OverlapChain()):
+    model, start, ode, found = df.extend.model(p), start_of(p, vectors=True), df.theories.HighDimensional(), 0
+    for one in (df.experiments.VectorSGD(), df.experiments.OverlapChain()):
         state = one.begin(model, start, 16, jax.random.key(0))
         found += _equations_of(lambda m, s, one=one: one.advance(m, s, jnp.ones(1)), model, state)
     found += _equations_of(lambda m, s: ode.velocity(m, jnp.zeros(()), s), model, start.overlaps)
@@ -68,8 +68,8 @@ def power_law(dimension: int, least: float) -> tuple[float, float]:
     p = problem(width=2, units=2, dimension=dimension).replace(
         **{"data.covariance": levels, "training.learning_rate": 0.5, "data.noise": 0.01, "run.until": 2.0}
     )
-    model, start = df.model(p), start_of(p, vectors=True)
-    program, model = df.HighDimensional().twin(model)
+    model, start = df.extend.model(p), start_of(p, vectors=True)
+    program, model = df.theories.HighDimensional().twin(model)
     run = eqx.filter_jit(lambda m, s: program.run(m, s, TIMES, jax.random.key(0))["risk"][:, 0])
     exact = BlockEquations(rtol=1e-10, atol=1e-12)
     everything = replace(start, measured=measured_blocks(p, start.weights, start.measured.a))

@@ -15,17 +15,17 @@ BARS = {"sweep_at_once": Bar(False, 4.0), "sweep_two_processes": Bar(False, 1.6)
 _RATES = "training.learning_rate"
 
 
-class Busy(df.Stationary):
+class Busy(df.extend.Stationary):
     """A point that takes as many CPU seconds as it is told."""
 
     name: ClassVar[str] = "busy"
     summary: ClassVar[str] = "nothing, slowly"
     cites: ClassVar[tuple[str, ...]] = ()
-    models: ClassVar[type[df.Model]] = df.OnePassModel
+    models: ClassVar[type[df.extend.Model]] = df.extend.OnePassModel
     seconds: float = 0.5
 
     def cost(self, problem, model):
-        return df.Cost(seconds=self.seconds, steps=1, memory=0.0)
+        return df.extend.Cost(seconds=self.seconds, steps=1, memory=0.0)
 
     def solve(self, model):
         until, found = time.process_time() + self.seconds, 0.0

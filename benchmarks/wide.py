@@ -24,10 +24,10 @@ def ratios(smoke: bool) -> dict[str, float]:
 def seconds(width: int, least: float) -> float:
     """CPU seconds of one solution, compiled."""
     p = df.Problem(dimension=1000, network=df.TwoLayer(width=width), data=df.Teacher(units=2))
-    one, start = Dimensionless(), df.Start(draw_particles(p, jax.random.key(0)), None, jnp.zeros(width))
+    one, start = Dimensionless(), df.extend.Start(draw_particles(p, jax.random.key(0)), None, jnp.zeros(width))
 
     @eqx.filter_jit
-    def solve(model: Any, start: df.Start) -> Any:
+    def solve(model: Any, start: df.extend.Start) -> Any:
         return one.advance(model, one.begin(model, start, 1, jax.random.key(0)), jnp.asarray([10.0]))[0]
 
-    return cpu_seconds(solve, df.model(p), start, least=least, rounds=3)
+    return cpu_seconds(solve, df.extend.model(p), start, least=least, rounds=3)

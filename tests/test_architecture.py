@@ -32,6 +32,7 @@ LEVELS = (
     ("reference",),
     ("sweeps",),
     ("lab",),
+    ("theories", "experiments", "extend", "former_names"),  # what users import, by name
     ("cli", "__init__", "__main__"),
 )
 LEVEL = {room: number for number, rooms in enumerate(LEVELS) for room in rooms}

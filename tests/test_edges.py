@@ -67,18 +67,18 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path):
 )
 def test_activations_that_are_none(function, sentence):
     with pytest.raises(df.ProblemError, match=sentence):
-        df.model(df.Problem(network=df.TwoLayer(activation=function)))
+        df.extend.model(df.Problem(network=df.TwoLayer(activation=function)))
 
 
 CALLS = {
     "df.compare({'dimension': 30})": "the problem is a dict; write df.Problem",
     "df.compare(3)": "the problem is a int; give a df.Problem",
-    "df.compare(only=[df.HighDimensional])": "give the object HighDimensional(...)",
+    "df.compare(only=[df.theories.HighDimensional])": "give the object HighDimensional(...)",
     "df.compare(only='od')": "there is no description 'od'; did you mean 'ode'?",
     "df.compare(only=[])": "no description was asked for",
     "df.compare(budget=float('nan'))": "budget = nan is not a number of seconds",
     "df.compare(budget='long')": "budget = 'long' is not a number of seconds",
-    "df.activation('nope')": "there is no activation 'nope'",
+    "df.extend.activation('nope')": "there is no activation 'nope'",
     "df.compare(seed=-1)": "seed = -1: input should be greater than or equal to 0",
     "df.compare(replicas=0)": "replicas = 0: input should be greater than 0",
 }

@@ -42,14 +42,14 @@ def test_limits_of_control_groups_of_both_versions_and_of_all_around(tmp_path):
 def test_what_a_control_group_does_not_allow_is_left_out(tmp_path, monkeypatch):
     """A run that fits into the machine, but not into its container."""
     problem = df.Problem(dimension=40_000, run=df.Run(until=1.0, replicas=64))
-    needed = cost_of(df.VectorSGD(), problem).memory
-    assert [one.name for one in plan(problem, [df.VectorSGD()], 1e9).chosen] == ["sgd"]
+    needed = cost_of(df.experiments.VectorSGD(), problem).memory
+    assert [one.name for one in plan(problem, [df.experiments.VectorSGD()], 1e9).chosen] == ["sgd"]
     (tmp_path / "cgroup").write_text("0::/job\n")
     (tmp_path / "job").mkdir()
     (tmp_path / "job" / "memory.max").write_text(str(int(needed)))
     real = machine._control_groups
     monkeypatch.setattr(machine, "_control_groups", lambda *_: real(tmp_path / "cgroup", tmp_path))
-    (left,) = plan(problem, [df.VectorSGD()], 1e9).left_out
+    (left,) = plan(problem, [df.experiments.VectorSGD()], 1e9).left_out
     assert f"GB of memory where the machine has {needed / 1e9:.3g}" in left.reason
 
 
@@ -104,4 +104,7 @@ def test_every_module_can_be_imported_where_a_module_of_unix_is_missing():
 
 def test_every_prediction_counts_the_process_itself():
     problem = df.Problem(dimension=40)
-    assert all(cost_of(one, problem).memory > machine.BASELINE for one in (df.VectorSGD(), df.HighDimensional()))
+    assert all(
+        cost_of(one, problem).memory > machine.BASELINE
+        for one in (df.experiments.VectorSGD(), df.theories.HighDimensional())
+    )

@@ -156,7 +156,7 @@ class Run(NamedTuple):
     """Everything that one description needs to be run."""
 
     problem: df.Problem
-    one: df.Description
+    one: df.extend.Description
     start: object
     key: jax.Array
 
@@ -339,28 +339,30 @@ def test_vmap_is_one_by_one_and_grad_a_difference_quotient(case, name):
 def test_a_class_below_one_with_a_twin_says_whose_program_runs_it():
     """A changed equation would silently run the program of its parent otherwise."""
     with pytest.raises(TypeError, match="Slower inherits a twin"):
-        type("Slower", (df.GradientFlow,), {})
+        type("Slower", (df.theories.GradientFlow,), {})
 
-    class Slower(df.GradientFlow):
+    class Slower(df.theories.GradientFlow):
         def twin(self, model):
             return self, model
 
     problem = df.Problem(dimension=60)
     assert isinstance(Slower().twin(model_of(problem))[0], Slower)
-    assert not isinstance(df.GradientFlow().twin(model_of(problem))[0], df.GradientFlow)
+    assert not isinstance(df.theories.GradientFlow().twin(model_of(problem))[0], df.theories.GradientFlow)
 
 
 def test_theories_whose_paths_are_drawn_are_stochastic_and_choose_how_many_replicas_they_have():
     base = df.Problem(data=df.TwoClusters(), training=df.MultiPass(weight_decay=1.0), dimension=60)
     drawn, exact = (base.replace(**{"training.loss": loss}) for loss in ("logistic", "square"))
-    assert df.DMFT.stochastic
-    assert [df.DMFT(ensembles=3).replicas(model_of(one), 50) for one in (drawn, exact)] == [3, 1]
+    assert df.theories.DMFT.stochastic
+    assert [df.theories.DMFT(ensembles=3).replicas(model_of(one), 50) for one in (drawn, exact)] == [3, 1]
 
 
 def test_starts_share_the_replicas_of_runs_and_each_has_a_theory_of_its_own():
     one, two = (df.Problem(dimension=60, run=df.Run(until=1.0, replicas=8, starts=starts)) for starts in (1, 2))
-    assert cost_of(df.HighDimensional(), two).seconds == 2 * cost_of(df.HighDimensional(), one).seconds
-    assert cost_of(df.VectorSGD(), two).seconds == cost_of(df.VectorSGD(), one).seconds
+    assert (
+        cost_of(df.theories.HighDimensional(), two).seconds == 2 * cost_of(df.theories.HighDimensional(), one).seconds
+    )
+    assert cost_of(df.experiments.VectorSGD(), two).seconds == cost_of(df.experiments.VectorSGD(), one).seconds
 
 
 @pytest.mark.parametrize(("case", "name"), gating(CASES, [("teacher", "ode")]))

@@ -8,11 +8,11 @@ import dimfree as df
 
 
 def test_problem_is_one_word_for_every_setting():
-    assert type(df.Problem()) is df.OnePassProblem
-    assert type(df.Problem(data=df.TwoClusters(samples=3.0))) is df.DataSetProblem
-    assert type(df.Problem(data={"kind": "two-gaussians"})) is df.OnePassProblem
-    assert type(df.Problem(training=df.MultiPass())) is df.DataSetProblem
-    assert isinstance(df.DataSetProblem(), df.Problem)
+    assert type(df.Problem()) is df.extend.OnePassProblem
+    assert type(df.Problem(data=df.TwoClusters(samples=3.0))) is df.extend.DataSetProblem
+    assert type(df.Problem(data={"kind": "two-gaussians"})) is df.extend.OnePassProblem
+    assert type(df.Problem(training=df.MultiPass())) is df.extend.DataSetProblem
+    assert isinstance(df.extend.DataSetProblem(), df.Problem)
     assert df.Problem(data=df.LinearTeacher()) == df.loads("[data]\nkind = 'linear-teacher'")
 
 
@@ -48,10 +48,12 @@ FILE = "dimension = 77\n[run]\nseed = 5\nuntil = 3.0\nreplicas = 9"
 @pytest.mark.parametrize("change", [{"data.kind": "two-clusters"}, {"training.kind": "multi-pass"}])
 def test_another_setting_keeps_what_the_file_says_of_dimension_and_run(change):
     problem = df.loads(FILE).replace(**change)
-    assert type(problem) is df.DataSetProblem
+    assert type(problem) is df.extend.DataSetProblem
     assert problem.dimension == 77
     assert problem.run == df.Run(seed=5, until=3.0, replicas=9, spacing="linear"), "spacing was not given"
-    assert df.Problem().replace(**change) == df.DataSetProblem(), "nothing was given, so all is that of the setting"
+    assert df.Problem().replace(**change) == df.extend.DataSetProblem(), (
+        "nothing was given, so all is that of the setting"
+    )
 
 
 TWO_LAYER = FILE + "\n[network]\nwidth = 3\n[data]\nunits = 1\nnoise = 0.1\n[training]\nbatch = 5"
@@ -125,6 +127,8 @@ def test_the_template_of_a_setting_spells_out_its_embedded_problem(setting):
     assert df.loads(setting.commented_problem()) == setting.problem()
 
 
-def test_every_description_is_public():
-    public = {getattr(df, name) for name in df.__all__ if isinstance(getattr(df, name), type)}
-    assert {type(one) for one in df.descriptions().values()} <= public
+def test_every_description_has_its_place():
+    """Experiments in one module, theories in the other, and nothing else in either."""
+    known = {type(one) for one in df.descriptions().values()}
+    for module, real in ((df.experiments, True), (df.theories, False)):
+        assert {getattr(module, name) for name in module.__all__} == {one for one in known if one.real is real}

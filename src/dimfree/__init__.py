@@ -1,4 +1,46 @@
-"""dimfree: what will SGD do? Real training of two-layer networks beside every limit theory that applies."""
+"""dimfree: what will SGD do? Real training of two-layer networks beside every limit theory that applies.
+
+    import dimfree as df
+    problem = df.Problem(data=df.Teacher(units=2), network=df.TwoLayer(width=4))
+    comparison = df.compare(problem, until=5)
+    print(comparison.summary())
+
+What happens in training
+    compare      real SGD and every theory that applies, side by side
+    solve        one theory                                    (which one: dimfree.theories)
+    simulate     one experiment, real SGD unless you name another   (dimfree.experiments)
+    sweep        a grid of problems; open_sweep, plot_sweep
+    open         a results file as a Comparison
+    crossing_times, plateau    when a curve falls to a level, how long it stands still
+    descriptions, settings     everything that there is to run
+
+Questions about a problem
+    regime, exit_times, sample_complexity, spectral, fluctuations, band, couplings, temperature, laziness, curve,
+    optimise (the best schedule of learning rates), schedule_table (a schedule for PyTorch or optax)
+
+Problems
+    load, loads, dumps         TOML in and out
+    Problem, Run               the whole, and how long and how often it runs
+    data, fresh samples        Teacher, MultiIndex, HiddenManifold, TwoGaussians, Hypercube, Clusters; Covariance
+    data, a finite data set    TwoClusters, ThreeClusters, LinearTeacher, SignTeacher, PhaseRetrieval;
+                               Covariates, RandomFeatures, Table, Outliers
+    data, given points         GivenPoints, DrawnPoints
+    network                    TwoLayer, ScaledTwoLayer
+    training                   OnePass, MultiPass, FullGradientFlow
+    start                      GaussianStart, SphereStart, OverlapStart, WeightsStart, AlignedStart, PairedStart
+    schedules                  PowerDecay, ExponentialDecay, Steps, LinearKnots, WarmUpCosine, HoldThenPower
+    activations                a name such as "erf", a function of jax.numpy, Hermite, Polynomial, PiecewiseLinear
+
+Errors and warnings
+    DimfreeError (all of them), ProblemError, RefusalError, DivergenceError, OutputError
+    DimfreeWarning, LeftBehindWarning, PluginWarning, DimfreeDeprecation
+
+More
+    dimfree.theories, dimfree.experiments    the descriptions as classes, to change a tolerance or a number of particles
+    dimfree.extend                           to write a description, a setting or a kind of data
+
+`help(df.Teacher)` explains a single name.
+"""
 
 import importlib
 import os
@@ -6,6 +48,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from dimfree._version import __version__
+from dimfree.errors import deprecated
+from dimfree.former_names import FORMER
 
 # float64 is part of the contract (docs/conventions). Setting the variable keeps `import dimfree` free of jax.
 os.environ["JAX_ENABLE_X64"] = "1"
@@ -13,133 +57,94 @@ if "jax" in sys.modules:
     sys.modules["jax"].config.update("jax_enable_x64", True)
 
 if TYPE_CHECKING:
-    from dimfree.comparison.compare import compare
-    from dimfree.comparison.comparison import Comparison, opened
+    from dimfree import experiments as experiments
+    from dimfree import extend as extend
+    from dimfree import theories as theories
+    from dimfree.comparison.compare import compare as compare
+    from dimfree.comparison.comparison import Comparison as Comparison
     from dimfree.comparison.comparison import opened as open
-    from dimfree.comparison.run import simulate, solve
-    from dimfree.dataset.dmft.description import DMFT
-    from dimfree.dataset.ends.static import Static
-    from dimfree.dataset.ends.yardsticks import BayesOptimal, MaxMargin
-    from dimfree.dataset.features import Covariates, Outliers, RandomFeatures, Table
-    from dimfree.dataset.problem import (
-        AlignedStart,
-        DataSetProblem,
-        LinearTeacher,
-        MultiPass,
-        PhaseRetrieval,
-        SignTeacher,
-        ThreeClusters,
-        TwoClusters,
-    )
-    from dimfree.dataset.real.fitted import Fitted
-    from dimfree.dataset.real.multi_pass import MultiPassSGD
-    from dimfree.description import Ask, Cost, Description, Evolution, Memory, Model, Piece, Stationary
-    from dimfree.errors import (
-        DimfreeError,
-        DimfreeWarning,
-        DivergenceError,
-        LeftBehindWarning,
-        OutputError,
-        PluginWarning,
-        ProblemError,
-        RefusalError,
-    )
-    from dimfree.functions import activation
-    from dimfree.lazy.flow import NetworkFlow
-    from dimfree.lazy.linear import InfiniteWidth, Linearised
-    from dimfree.lazy.problem import (
-        DrawnPoints,
-        FullGradientFlow,
-        GivenPoints,
-        LazyProblem,
-        PairedStart,
-        ScaledTwoLayer,
-    )
-    from dimfree.onepass.binned_chain import BinnedChain
-    from dimfree.onepass.directions import StructuredModel, TeacherModel
-    from dimfree.onepass.inputs.covariance import Covariance
-    from dimfree.onepass.kinds.clusters.section import Clusters
-    from dimfree.onepass.kinds.gaussians.model import TwoGaussiansModel
-    from dimfree.onepass.kinds.gaussians.section import TwoGaussians
-    from dimfree.onepass.kinds.hypercube.model import HypercubeModel
-    from dimfree.onepass.kinds.hypercube.section import Hypercube
-    from dimfree.onepass.kinds.manifold.section import HiddenManifold
-    from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher
-    from dimfree.onepass.limits.band import band
-    from dimfree.onepass.limits.diffusion import Diffusion
-    from dimfree.onepass.limits.linear import LinearNetwork
-    from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
-    from dimfree.onepass.limits.pde import DistributionalDynamics, OwnStart
-    from dimfree.onepass.limits.wide import Dimensionless, MeanField
-    from dimfree.onepass.model import model
-    from dimfree.onepass.problem import OnePassProblem
-    from dimfree.onepass.real.chain import OverlapChain
-    from dimfree.onepass.real.rows import RowsSGD
-    from dimfree.onepass.real.vectors import VectorSGD
-    from dimfree.onepass.rule import OnePassModel
-    from dimfree.onepass.sections import GaussianStart, OnePass, OverlapStart, SphereStart, TwoLayer, WeightsStart
-    from dimfree.onepass.start import Start, draw_start
-    from dimfree.problem import (
-        ExponentialDecay,
-        Hermite,
-        HoldThenPower,
-        LinearKnots,
-        PiecewiseLinear,
-        Polynomial,
-        PowerDecay,
-        Problem,
-        Run,
-        Steps,
-        WarmUpCosine,
-        dumps,
-        load,
-        loads,
-    )
-    from dimfree.questions.bounds.fluctuations import fluctuations
-    from dimfree.questions.couplings.answer import couplings
-    from dimfree.questions.curves.answer import curve
-    from dimfree.questions.escape.answer import sample_complexity
-    from dimfree.questions.exit_times.answer import exit_times
-    from dimfree.questions.laziness.answer import laziness
-    from dimfree.questions.regimes.answer import regime
-    from dimfree.questions.schedules.export import schedule_table
-    from dimfree.questions.schedules.optimise import optimise
-    from dimfree.questions.spectral.answer import spectral
-    from dimfree.questions.temperature.answer import temperature
-    from dimfree.readings.landmarks import crossing_times, plateau
-    from dimfree.registry import descriptions, settings
-    from dimfree.results.record import record
-    from dimfree.setting import Setting, Variable
-    from dimfree.states.overlaps import Overlaps
-    from dimfree.sweeps.figure import plot_sweep
-    from dimfree.sweeps.run import sweep
-    from dimfree.sweeps.status import open_sweep
+    from dimfree.comparison.run import simulate as simulate
+    from dimfree.comparison.run import solve as solve
+    from dimfree.dataset.features import Covariates as Covariates
+    from dimfree.dataset.features import Outliers as Outliers
+    from dimfree.dataset.features import RandomFeatures as RandomFeatures
+    from dimfree.dataset.features import Table as Table
+    from dimfree.dataset.problem import AlignedStart as AlignedStart
+    from dimfree.dataset.problem import LinearTeacher as LinearTeacher
+    from dimfree.dataset.problem import MultiPass as MultiPass
+    from dimfree.dataset.problem import PhaseRetrieval as PhaseRetrieval
+    from dimfree.dataset.problem import SignTeacher as SignTeacher
+    from dimfree.dataset.problem import ThreeClusters as ThreeClusters
+    from dimfree.dataset.problem import TwoClusters as TwoClusters
+    from dimfree.errors import DimfreeDeprecation as DimfreeDeprecation
+    from dimfree.errors import DimfreeError as DimfreeError
+    from dimfree.errors import DimfreeWarning as DimfreeWarning
+    from dimfree.errors import DivergenceError as DivergenceError
+    from dimfree.errors import LeftBehindWarning as LeftBehindWarning
+    from dimfree.errors import OutputError as OutputError
+    from dimfree.errors import PluginWarning as PluginWarning
+    from dimfree.errors import ProblemError as ProblemError
+    from dimfree.errors import RefusalError as RefusalError
+    from dimfree.lazy.problem import DrawnPoints as DrawnPoints
+    from dimfree.lazy.problem import FullGradientFlow as FullGradientFlow
+    from dimfree.lazy.problem import GivenPoints as GivenPoints
+    from dimfree.lazy.problem import PairedStart as PairedStart
+    from dimfree.lazy.problem import ScaledTwoLayer as ScaledTwoLayer
+    from dimfree.onepass.inputs.covariance import Covariance as Covariance
+    from dimfree.onepass.kinds.clusters.section import Clusters as Clusters
+    from dimfree.onepass.kinds.gaussians.section import TwoGaussians as TwoGaussians
+    from dimfree.onepass.kinds.hypercube.section import Hypercube as Hypercube
+    from dimfree.onepass.kinds.manifold.section import HiddenManifold as HiddenManifold
+    from dimfree.onepass.kinds.teacher.section import MultiIndex as MultiIndex
+    from dimfree.onepass.kinds.teacher.section import Teacher as Teacher
+    from dimfree.onepass.limits.band import band as band
+    from dimfree.onepass.sections import GaussianStart as GaussianStart
+    from dimfree.onepass.sections import OnePass as OnePass
+    from dimfree.onepass.sections import OverlapStart as OverlapStart
+    from dimfree.onepass.sections import SphereStart as SphereStart
+    from dimfree.onepass.sections import TwoLayer as TwoLayer
+    from dimfree.onepass.sections import WeightsStart as WeightsStart
+    from dimfree.problem import ExponentialDecay as ExponentialDecay
+    from dimfree.problem import Hermite as Hermite
+    from dimfree.problem import HoldThenPower as HoldThenPower
+    from dimfree.problem import LinearKnots as LinearKnots
+    from dimfree.problem import PiecewiseLinear as PiecewiseLinear
+    from dimfree.problem import Polynomial as Polynomial
+    from dimfree.problem import PowerDecay as PowerDecay
+    from dimfree.problem import Problem as Problem
+    from dimfree.problem import Run as Run
+    from dimfree.problem import Steps as Steps
+    from dimfree.problem import WarmUpCosine as WarmUpCosine
+    from dimfree.problem import dumps as dumps
+    from dimfree.problem import load as load
+    from dimfree.problem import loads as loads
+    from dimfree.questions.bounds.fluctuations import fluctuations as fluctuations
+    from dimfree.questions.couplings.answer import couplings as couplings
+    from dimfree.questions.curves.answer import curve as curve
+    from dimfree.questions.escape.answer import sample_complexity as sample_complexity
+    from dimfree.questions.exit_times.answer import exit_times as exit_times
+    from dimfree.questions.laziness.answer import laziness as laziness
+    from dimfree.questions.regimes.answer import regime as regime
+    from dimfree.questions.schedules.export import schedule_table as schedule_table
+    from dimfree.questions.schedules.optimise import optimise as optimise
+    from dimfree.questions.spectral.answer import spectral as spectral
+    from dimfree.questions.temperature.answer import temperature as temperature
+    from dimfree.readings.landmarks import crossing_times as crossing_times
+    from dimfree.readings.landmarks import plateau as plateau
+    from dimfree.registry import descriptions as descriptions
+    from dimfree.registry import settings as settings
+    from dimfree.sweeps.figure import plot_sweep as plot_sweep
+    from dimfree.sweeps.run import sweep as sweep
+    from dimfree.sweeps.status import open_sweep as open_sweep
 
 # Where each public name lives: imported on first use, so that `import dimfree` and `dimfree --help` stay fast.
 _HOMES = {
     "dimfree.comparison.compare": ("compare",),
-    "dimfree.comparison.comparison": (
-        "Comparison",
-        "opened",
-    ),
-    "dimfree.comparison.run": (
-        "simulate",
-        "solve",
-    ),
-    "dimfree.dataset.dmft.description": ("DMFT",),
-    "dimfree.dataset.ends.yardsticks": (
-        "BayesOptimal",
-        "MaxMargin",
-    ),
-    "dimfree.dataset.features": (
-        "Covariates",
-        "Outliers",
-        "RandomFeatures",
-        "Table",
-    ),
+    "dimfree.comparison.comparison": ("Comparison", "opened"),
+    "dimfree.comparison.run": ("simulate", "solve"),
+    "dimfree.dataset.features": ("Covariates", "Outliers", "RandomFeatures", "Table"),
     "dimfree.dataset.problem": (
         "AlignedStart",
-        "DataSetProblem",
         "LinearTeacher",
         "MultiPass",
         "PhaseRetrieval",
@@ -147,20 +152,8 @@ _HOMES = {
         "ThreeClusters",
         "TwoClusters",
     ),
-    "dimfree.dataset.real.fitted": ("Fitted",),
-    "dimfree.dataset.real.multi_pass": ("MultiPassSGD",),
-    "dimfree.dataset.ends.static": ("Static",),
-    "dimfree.description": (
-        "Ask",
-        "Cost",
-        "Description",
-        "Evolution",
-        "Memory",
-        "Model",
-        "Piece",
-        "Stationary",
-    ),
     "dimfree.errors": (
+        "DimfreeDeprecation",
         "DimfreeError",
         "DimfreeWarning",
         "DivergenceError",
@@ -170,67 +163,15 @@ _HOMES = {
         "ProblemError",
         "RefusalError",
     ),
-    "dimfree.functions": ("activation",),
-    "dimfree.states.overlaps": ("Overlaps",),
-    "dimfree.lazy.flow": ("NetworkFlow",),
-    "dimfree.lazy.linear": (
-        "InfiniteWidth",
-        "Linearised",
-    ),
-    "dimfree.lazy.problem": (
-        "DrawnPoints",
-        "FullGradientFlow",
-        "GivenPoints",
-        "LazyProblem",
-        "PairedStart",
-        "ScaledTwoLayer",
-    ),
-    "dimfree.onepass.directions": (
-        "StructuredModel",
-        "TeacherModel",
-    ),
+    "dimfree.lazy.problem": ("DrawnPoints", "FullGradientFlow", "GivenPoints", "PairedStart", "ScaledTwoLayer"),
     "dimfree.onepass.inputs.covariance": ("Covariance",),
-    "dimfree.onepass.limits.band": ("band",),
-    "dimfree.onepass.limits.diffusion": ("Diffusion",),
-    "dimfree.onepass.limits.linear": ("LinearNetwork",),
-    "dimfree.onepass.limits.ode": (
-        "GradientFlow",
-        "HighDimensional",
-    ),
-    "dimfree.onepass.limits.pde": (
-        "DistributionalDynamics",
-        "OwnStart",
-    ),
-    "dimfree.onepass.limits.wide": (
-        "Dimensionless",
-        "MeanField",
-    ),
     "dimfree.onepass.kinds.clusters.section": ("Clusters",),
-    "dimfree.onepass.kinds.gaussians.model": ("TwoGaussiansModel",),
     "dimfree.onepass.kinds.gaussians.section": ("TwoGaussians",),
-    "dimfree.onepass.kinds.hypercube.model": ("HypercubeModel",),
     "dimfree.onepass.kinds.hypercube.section": ("Hypercube",),
     "dimfree.onepass.kinds.manifold.section": ("HiddenManifold",),
     "dimfree.onepass.kinds.teacher.section": ("MultiIndex", "Teacher"),
-    "dimfree.onepass.model": ("model",),
-    "dimfree.onepass.problem": ("OnePassProblem",),
-    "dimfree.onepass.binned_chain": ("BinnedChain",),
-    "dimfree.onepass.real.chain": ("OverlapChain",),
-    "dimfree.onepass.real.rows": ("RowsSGD",),
-    "dimfree.onepass.real.vectors": ("VectorSGD",),
-    "dimfree.onepass.rule": ("OnePassModel",),
-    "dimfree.onepass.sections": (
-        "GaussianStart",
-        "OnePass",
-        "OverlapStart",
-        "SphereStart",
-        "TwoLayer",
-        "WeightsStart",
-    ),
-    "dimfree.onepass.start": (
-        "Start",
-        "draw_start",
-    ),
+    "dimfree.onepass.limits.band": ("band",),
+    "dimfree.onepass.sections": ("GaussianStart", "OnePass", "OverlapStart", "SphereStart", "TwoLayer", "WeightsStart"),
     "dimfree.problem": (
         "ExponentialDecay",
         "Hermite",
@@ -258,34 +199,32 @@ _HOMES = {
     "dimfree.questions.schedules.optimise": ("optimise",),
     "dimfree.questions.spectral.answer": ("spectral",),
     "dimfree.questions.temperature.answer": ("temperature",),
-    "dimfree.registry": (
-        "descriptions",
-        "settings",
-    ),
-    "dimfree.readings.landmarks": (
-        "crossing_times",
-        "plateau",
-    ),
-    "dimfree.results.record": ("record",),
-    "dimfree.setting": (
-        "Setting",
-        "Variable",
-    ),
+    "dimfree.readings.landmarks": ("crossing_times", "plateau"),
+    "dimfree.registry": ("descriptions", "settings"),
     "dimfree.sweeps.figure": ("plot_sweep",),
     "dimfree.sweeps.run": ("sweep",),
     "dimfree.sweeps.status": ("open_sweep",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
+_MODULES = ("experiments", "extend", "theories")
 
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+# The functions: what `help(dimfree)` spells out under its first lines. Classes would add 500 lines each, most of them pydantic's.
+__all__ = ["__version__", *(name for name in _HOME if name.islower() and name != "opened")]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
     name = "opened" if name == "open" else name  # `open` is not in __all__, so that `import *` keeps Python's own
-    if name not in _HOME:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"dimfree.{name}")
+    if name not in FORMER:
         raise AttributeError(f"module 'dimfree' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME[name]), name)
+    deprecated(f"dimfree.{name}", f"dimfree.{FORMER[name]}.{name}", stacklevel=2)
+    found = getattr(importlib.import_module(f"dimfree.{FORMER[name]}"), name)
+    globals()[name] = found  # so that it warns once
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "open"])
+    return sorted(["__version__", "open", *(_HOME.keys() - {"opened"}), *_MODULES])

@@ -1,5 +1,6 @@
 """What dimfree says when something cannot be done: one sentence with what was given, what was expected, what to change."""
 
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -60,6 +61,16 @@ class LeftBehindWarning(DimfreeWarning):
 
 class PluginWarning(DimfreeWarning):
     """A package that extends dimfree does not work, or takes a name that is not free."""
+
+
+class DimfreeDeprecation(DimfreeWarning, FutureWarning):
+    """A name or a spelling of a former version, which goes on working for now."""
+
+
+def deprecated(former: str, now: str, stacklevel: int) -> None:
+    """Say what replaces a former name; `stacklevel` as for `warnings.warn`, counted from the caller."""
+    sentence = f"{former} is now {now}; write the new name, since a later version drops the former one."
+    warnings.warn(sentence, DimfreeDeprecation, stacklevel + 1)
 
 
 def suggest(given: str, known: Iterable[str]) -> str:

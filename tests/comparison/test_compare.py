@@ -61,7 +61,7 @@ def test_what_does_not_fit_is_left_out_and_says_how_many_steps():
 
 def test_too_much_memory_is_left_out(monkeypatch):
     monkeypatch.setattr("dimfree.results.record.machine_memory", lambda: 1e5)
-    plan = budget.plan(SMALL, [df.VectorSGD()], 1e9)
+    plan = budget.plan(SMALL, [df.experiments.VectorSGD()], 1e9)
     assert "of memory where the machine has 0.0001; lower the dimension or run.replicas." in plan.left_out[0].reason
 
 
@@ -152,12 +152,12 @@ def test_single_descriptions_have_their_own_replicas():
 
 
 def test_two_of_one_theory_stand_side_by_side_by_their_labels():
-    both = [df.HighDimensional(rtol=1e-4), df.HighDimensional(label="exact")]
+    both = [df.theories.HighDimensional(rtol=1e-4), df.theories.HighDimensional(label="exact")]
     comparison = df.compare(SMALL, until=0.5, only=both)
     assert comparison.names == ("ode", "exact")
     assert not np.array_equal(comparison.tree["ode"]["risk"], comparison.tree["exact"]["risk"])
     with pytest.raises(df.ProblemError, match=r"two descriptions are called 'ode'; give one of them a label"):
-        df.compare(SMALL, until=0.5, only=[df.HighDimensional(rtol=1e-4), df.HighDimensional()])
+        df.compare(SMALL, until=0.5, only=[df.theories.HighDimensional(rtol=1e-4), df.theories.HighDimensional()])
 
 
 def test_solve_and_simulate_are_the_accounts_of_a_comparison(comparison):
@@ -246,7 +246,7 @@ def test_weights_file_start(tmp_path):
     W, Wstar = rng.normal(size=(2, 100)), rng.normal(size=(1, 100))
     np.savez(tmp_path / "start.npz", W=W, Wstar=Wstar * 10 / np.linalg.norm(Wstar))
     problem = SMALL.replace(**{"start.kind": "weights", "start.file": str(tmp_path / "start.npz")})
-    start = df.draw_start(problem, jax.random.key(0), vectors=True)
+    start = df.extend.draw_start(problem, jax.random.key(0), vectors=True)
     np.testing.assert_allclose(start.overlaps.Q, W @ W.T / 100)
 
 

@@ -26,7 +26,7 @@ SQUARE = {
 
 
 def problem(run=SHORT, **training):
-    return df.DataSetProblem(dimension=60, training=df.MultiPass(**({"weight_decay": 0.1} | training)), run=run)
+    return df.extend.DataSetProblem(dimension=60, training=df.MultiPass(**({"weight_decay": 0.1} | training)), run=run)
 
 
 @pytest.mark.slow
@@ -80,12 +80,14 @@ def test_the_norm_of_every_account_is_in_the_figure(tmp_path):
 )
 def test_static_refuses_where_training_does_not_end_at_a_known_minimum(training, reason):
     refused = problem(**training)
-    assert reason in str(why_not(df.Static(), refused))
+    assert reason in str(why_not(df.theories.Static(), refused))
     with pytest.raises(df.RefusalError, match="static refuses: "):
         df.solve(refused, "static")
 
 
-@pytest.mark.parametrize(("one", "pieces"), [(df.MultiPassSGD(), 3), (df.DMFT(paths=300, ensembles=4), 4)])
+@pytest.mark.parametrize(
+    ("one", "pieces"), [(df.experiments.MultiPassSGD(), 3), (df.theories.DMFT(paths=300, ensembles=4), 4)]
+)
 def test_progress_is_told_once_per_replica(one, pieces):
     told = []
     data = record(problem(), one, None, jax.random.key(1), told.append)
@@ -95,7 +97,7 @@ def test_progress_is_told_once_per_replica(one, pieces):
 
 def test_the_exact_solution_is_one_piece():
     told = []
-    data = record(problem(loss="square"), df.DMFT(ensembles=4), None, jax.random.key(1), told.append)
+    data = record(problem(loss="square"), df.theories.DMFT(ensembles=4), None, jax.random.key(1), told.append)
     assert data.sizes["replica"] == 1
     assert told == [1.0]
 
@@ -103,7 +105,12 @@ def test_the_exact_solution_is_one_piece():
 def test_replicas_are_addressed_by_their_number():
     """More of them do not change the first ones, and they differ from each other."""
     few, more = (
-        record(problem(run=SHORT.model_copy(update={"replicas": count})), df.MultiPassSGD(), None, jax.random.key(1))
+        record(
+            problem(run=SHORT.model_copy(update={"replicas": count})),
+            df.experiments.MultiPassSGD(),
+            None,
+            jax.random.key(1),
+        )
         for count in (2, 3)
     )
     np.testing.assert_array_equal(few["risk"], more["risk"][:, :2])
@@ -134,7 +141,7 @@ def test_a_problem_file_is_told_its_own_keys(values, sentence):
 @pytest.mark.slow
 def test_divergence_is_told_in_the_keys_of_the_problem():
     wild = problem(loss="square", learning_rate=2.0)
-    assert str(why_not(df.DMFT(), wild)).endswith(
+    assert str(why_not(df.theories.DMFT(), wild)).endswith(
         "training.learning_rate = 2 is not below the largest stable value 0.5195; lower training.learning_rate."
     )
     long = SHORT.model_copy(update={"until": 1e5})
@@ -154,7 +161,7 @@ def test_a_linear_teacher_has_the_square_loss_unless_told_otherwise():
 
 def test_the_template_spells_out_the_defaults():
     text = SETTING.commented_problem()
-    assert df.loads(text) == df.DataSetProblem()
+    assert df.loads(text) == df.extend.DataSetProblem()
     keys = [line for line in text.splitlines() if " = " in line]
     assert all("#" in line for line in keys), "every key has a comment"
     named = {line.lstrip("# ").partition(" = ")[0] for line in keys}

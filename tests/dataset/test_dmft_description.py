@@ -18,9 +18,9 @@ WITH_RESPONSES = {"R", "K", "lambda_hat", "M_R", "M_C"}
 def solve(steps=8, **training):
     """The model of the limit, and observables with axes (time, ensemble, ...)."""
     theory = DMFT(paths=300, ensembles=2)
-    problem = df.DataSetProblem(training=df.MultiPass(batch_fraction=0.5, weight_decay=0.1, **training))
+    problem = df.extend.DataSetProblem(training=df.MultiPass(batch_fraction=0.5, weight_decay=0.1, **training))
     model, times = model_of(problem), problem.time_step * np.arange(0, steps + 1, 2)
-    pieces = list(theory.account(model, None, df.Ask(times, 1, jax.random.key(0))))
+    pieces = list(theory.account(model, None, df.extend.Ask(times, 1, jax.random.key(0))))
     assert {piece.along for piece in pieces} == {"replica"}
     names = pieces[0].observables
     return model.limit, {name: np.concatenate([one.observables[name] for one in pieces], axis=1) for name in names}

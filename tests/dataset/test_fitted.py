@@ -53,7 +53,7 @@ FITS = 8
 
 def z_scores(case: Case, fits: int = FITS, dimension: int | None = None) -> dict[str, tuple[float, float]]:
     """By how many standard errors, and by what part, fits exceed the theory."""
-    problem = df.DataSetProblem(
+    problem = df.extend.DataSetProblem(
         dimension=dimension or case.dimension,
         data=case.data,
         training=df.MultiPass(loss=case.loss, weight_decay=case.ridge, threshold=case.width, tube=case.width),
@@ -91,7 +91,7 @@ def test_many_fits_lie_on_the_theory_and_on_both_sides_of_it():
 
 
 def test_ends_that_know_nothing_of_the_data_set_are_drawn_beside_those_that_do(tmp_path):
-    problem = df.DataSetProblem(
+    problem = df.extend.DataSetProblem(
         dimension=60,
         data=df.Covariates(),
         training=df.MultiPass(weight_decay=0.1),

@@ -39,7 +39,7 @@ def task(name, width=1.0, alpha=2.0, ridge=0.7, noise=0.5, outliers=SPOILED):
 
 
 def problem(**changes):
-    return df.DataSetProblem(
+    return df.extend.DataSetProblem(
         dimension=60,
         data=df.LinearTeacher(samples=2.0, noise=0.5, outliers=df.Outliers(fraction=0.3, slope=0.25)),
         training=df.MultiPass(loss="huber", threshold=0.8, weight_decay=0.3, learning_rate=0.1),
@@ -177,7 +177,11 @@ def test_descent_follows_dmft_and_ends_where_static_is(name, outliers):
     if not outliers:
         changes["data.outliers"] = None
     asked = problem(**changes)
-    comparison = df.compare(asked, only=(df.MultiPassSGD(), df.DMFT(ensembles=4), df.Static()), budget=float("inf"))
+    comparison = df.compare(
+        asked,
+        only=(df.experiments.MultiPassSGD(), df.theories.DMFT(ensembles=4), df.theories.Static()),
+        budget=float("inf"),
+    )
     real, theory, end = (comparison.tree[one].to_dataset()["risk"] for one in ("multi-pass", "dmft", "static"))
     error = np.hypot(real.std("replica", ddof=1) / 4, 2 * theory.std("replica", ddof=1) / 2)
     gap = np.abs(real.mean("replica") - theory.mean("replica"))
@@ -197,7 +201,7 @@ def test_old_problems_keep_their_digests_and_new_keys_count():
         "e32a8d6076365240": {"data": {"kind": "random-features"}},
     }
     for digest, values in old.items():
-        assert df.DataSetProblem(**values).digest == digest
+        assert df.extend.DataSetProblem(**values).digest == digest
     changes = [
         {"training.threshold": 0.9},
         {"training.tube": 0.9},
@@ -242,18 +246,20 @@ def test_bad_input_is_one_sentence(values, sentence):
 
 def test_what_is_not_known_is_refused_with_the_reason():
     opposite = problem(**{"data.outliers.slope": -0.5})
-    assert "several solutions; set data.outliers.slope to 0 or more." in str(why_not(df.BayesOptimal(), opposite))
+    assert "several solutions; set data.outliers.slope to 0 or more." in str(
+        why_not(df.theories.BayesOptimal(), opposite)
+    )
     kinked = problem(**{"training.loss": "absolute"})
-    assert why_not(df.DMFT(), kinked) is None
-    assert str(why_not(df.DMFT(responses=True), kinked)).endswith(
+    assert why_not(df.theories.DMFT(), kinked) is None
+    assert str(why_not(df.theories.DMFT(responses=True), kinked)).endswith(
         "the absolute loss has no second derivative, which the response needs; "
         "set training.loss = 'huber' and training.threshold to a small width."
     )
     bare = problem(**{"training.weight_decay": 0.0, "data.samples": 0.5})
-    assert "the minimum is not unique" in str(why_not(df.Static(), bare))
-    assert "it is fitted with weight decay" in str(why_not(df.Fitted(), bare))
+    assert "the minimum is not unique" in str(why_not(df.theories.Static(), bare))
+    assert "it is fitted with weight decay" in str(why_not(df.experiments.Fitted(), bare))
     exact = problem(**{"training.loss": "absolute", "data.noise": 0.0, "data.samples": 4.0})
-    assert str(why_not(df.Static(), exact)).endswith(
+    assert str(why_not(df.theories.Static(), exact)).endswith(
         "the equations did not settle at training.weight_decay = 0.3; raise training.weight_decay or data.noise: "
         "without them weights may fit most labels exactly."
     )

@@ -21,7 +21,7 @@ def test_the_linear_part_of_the_sign():
 
 @pytest.mark.slow
 def test_fits_of_sign_features_lie_on_the_theory():
-    problem = df.DataSetProblem(
+    problem = df.extend.DataSetProblem(
         dimension=180,
         data=df.RandomFeatures(samples=2.0, per_input=1.5, activation="sign", labels="linear", noise=0.1),
         training=df.MultiPass(loss="square", weight_decay=0.2),

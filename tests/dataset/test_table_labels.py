@@ -21,7 +21,7 @@ def written(folder, X, y):
 
 def end(data, loss, dimension=FEATURES, ridge=0.1):
     training = df.MultiPass(loss=loss, weight_decay=ridge)
-    found = df.solve(df.DataSetProblem(dimension=dimension, data=data, training=training), "static")
+    found = df.solve(df.extend.DataSetProblem(dimension=dimension, data=data, training=training), "static")
     return {name: float(values) for name, values in found.items()}
 
 
@@ -134,7 +134,9 @@ def test_fits_on_a_table_see_the_overlap_that_theory_means(tmp_path):
     X, z = independent(np.random.default_rng(3))
     data = df.Table(samples=40.0, **written(tmp_path, X, np.sign(z)))
     training = df.MultiPass(loss="square", weight_decay=0.1)
-    problem = df.DataSetProblem(dimension=FEATURES, data=data, training=training, run=df.Run(until=1.0, replicas=6))
+    problem = df.extend.DataSetProblem(
+        dimension=FEATURES, data=data, training=training, run=df.Run(until=1.0, replicas=6)
+    )
     for loss, factor in (("square", 1.0), ("logistic", np.sqrt(np.pi / 2))):
         model = model_of(problem.replace(**{"training.loss": loss}))
         w = np.ones(FEATURES)
@@ -150,7 +152,7 @@ def noiseless(folder, share, seed):
     X = rng.standard_normal((2000, FEATURES))
     z = X @ rng.standard_normal(FEATURES)
     files = written(folder, X, np.sign(z - np.quantile(z, 1 - share)))
-    return model_of(df.DataSetProblem(dimension=FEATURES, data=df.Table(**files), training=df.MultiPass()))
+    return model_of(df.extend.DataSetProblem(dimension=FEATURES, data=df.Table(**files), training=df.MultiPass()))
 
 
 def test_a_gaussian_teacher_without_noise_is_not_taken_for_an_impossible_one(tmp_path):

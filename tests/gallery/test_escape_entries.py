@@ -128,7 +128,7 @@ def test_noise_as_measured_and_with_wrong_ingredients():
     data = entry.measure(False, silent)
     assert all(verdicts(entry, data))
     assert len(drawn(entry, data).axes) == 2
-    deterministic = replace(entry, theory=df.GradientFlow())
+    deterministic = replace(entry, theory=df.theories.GradientFlow())
     assert verdicts(deterministic, deterministic.measure(False, silent))[:3] == [False] * 3
     exchanged = xr.DataTree(children={"small": data["large"], "large": data["small"]})
     held = verdicts(entry, exchanged)

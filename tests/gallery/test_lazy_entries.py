@@ -15,7 +15,7 @@ from dimfree.gallery.lazy_to_rich import LazyToRich
 ENTRIES = {one.name: one for one in (LazyToRich, KernelsLose)}
 
 
-class Frozen(df.NetworkFlow):
+class Frozen(df.experiments.NetworkFlow):
     """Wrong on purpose: what is called the network is seen at a tenth of the time."""
 
     name: ClassVar[str] = "frozen"

@@ -165,4 +165,4 @@ def test_all_batches_have_the_same_clock():
     for other in times[1:]:
         np.testing.assert_array_equal(times[0], other)
     assert {one.problem.steps(100.0) for one in cases.values()} == {200_000, 50_000, 12_500}
-    assert not isinstance(df.model(cases["batch 1"].problem).schedule, Constant)
+    assert not isinstance(df.extend.model(cases["batch 1"].problem).schedule, Constant)

@@ -174,6 +174,6 @@ def test_units_have_no_order():
 
 
 def test_too_many_teacher_directions_leave_no_series():
-    assert series.series_degrees(df.activation("erf"), 2)[-1] == 95
-    assert series.series_degrees(df.activation("erf"), 8) == ()
-    assert series.series_degrees(df.activation("square"), 20) == (0, 1, 2)
+    assert series.series_degrees(df.extend.activation("erf"), 2)[-1] == 95
+    assert series.series_degrees(df.extend.activation("erf"), 8) == ()
+    assert series.series_degrees(df.extend.activation("square"), 20) == (0, 1, 2)

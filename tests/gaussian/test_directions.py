@@ -17,7 +17,7 @@ DIMENSIONS = [2.0, 3.0, 40.0, 320.0, inf]
 OTHERS = [("relu", 40.0), ("relu", inf), ("erf", 40.0), ("erf", inf), ("softplus", 3.0)]
 CASES = [
     *(pytest.param(DIP_RAMP, d, id=f"dip-ramp-{d:g}") for d in DIMENSIONS),
-    *(pytest.param(df.activation(name), d, id=f"{name}-{d:g}") for name, d in OTHERS),
+    *(pytest.param(df.extend.activation(name), d, id=f"{name}-{d:g}") for name, d in OTHERS),
 ]
 
 
@@ -46,7 +46,7 @@ def adaptive(sigma, tau, b, d):
 
 
 @pytest.mark.parametrize("d", [3.0, 40.0, inf])
-@pytest.mark.parametrize("sigma", [DIP_RAMP, df.activation("tanh")], ids=lambda sigma: sigma.name)
+@pytest.mark.parametrize("sigma", [DIP_RAMP, df.extend.activation("tanh")], ids=lambda sigma: sigma.name)
 def test_mean_is_the_integral(sigma, d):
     found = mean(sigma, jnp.asarray(1.3), jnp.asarray(0.4), d).value
     np.testing.assert_allclose(found, adaptive(sigma, 1.3, 0.4, d), rtol=1e-9)
@@ -77,7 +77,7 @@ def test_panels_agree_with_closed_forms(d):
 
 def test_no_scale_is_the_activation_itself():
     b = jnp.asarray([-1.0, 0.0, 0.3, 0.5, 2.0])
-    for sigma in (DIP_RAMP, df.activation("tanh")):
+    for sigma in (DIP_RAMP, df.extend.activation("tanh")):
         for d in (5.0, inf):
             np.testing.assert_allclose(mean(sigma, jnp.zeros(()), b, d).value, sigma(b), atol=1e-12)
 

@@ -22,7 +22,7 @@ TAU, SHIFT = (jnp.asarray(x) for x in ([0.2, 0.5, 1.0, 1.3], [-1.0, 0.0, 0.7, 2.
 @pytest.mark.parametrize("name", gating(["tanh", "softplus", "square", "he3", "erf", "relu"], ["square", "he3", "erf"]))
 def test_orders_are_the_integrals(name):
     """By the panels of `mean` and quadrature split where the argument is zero."""
-    sigma = df.activation(name)
+    sigma = df.extend.activation(name)
     found = even_orders(sigma, TAU, SHIFT, 6)
     expected = from_slopes(mean(sigma, TAU, SHIFT).value, slopes(sigma, TAU, SHIFT, 12), TAU)
     for one, other in zip(found, expected, strict=True):
@@ -31,7 +31,7 @@ def test_orders_are_the_integrals(name):
 
 @pytest.mark.parametrize("name", gating(["tanh", "he3"], ["he3"]))
 def test_derivatives_are_those_of_the_values(name):
-    sigma, h = df.activation(name), 1e-4
+    sigma, h = df.extend.activation(name), 1e-4
     of = jax.jit(lambda tau, b: even_orders(sigma, tau, b, 4))
     found, quotient = of(TAU, SHIFT), lambda up, down: (up.value - down.value) / (2 * h)
     np.testing.assert_allclose(quotient(of(TAU + h, SHIFT), of(TAU - h, SHIFT)), found.by_scale, atol=1e-6)
@@ -54,7 +54,7 @@ def test_nothing_is_left_of_angles_in_infinite_dimension():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", gating(["erf", "relu"], ["relu"]))
 def test_the_series_is_the_kernel_at_random_angles(name):
-    sigma, size, r = df.activation(name), jnp.asarray(18.0), jnp.asarray([0.6, 1.1])
+    sigma, size, r = df.extend.activation(name), jnp.asarray(18.0), jnp.asarray([0.6, 1.1])
     xi, w = xi_rule(size, 60)
     pair = two_point(sigma, sigma, r[0] ** 2, xi * r[0] * r[1], r[1] ** 2)
     h = even_orders(sigma, r, jnp.zeros(2), 8).value

@@ -11,7 +11,7 @@ from dimfree.reference.check import items
 from dimfree.reference.diffusion import pr_noise_cov
 
 increments = eqx.filter_jit(eager_increments)
-velocity = eqx.filter_jit(df.HighDimensional().velocity)
+velocity = eqx.filter_jit(df.theories.HighDimensional().velocity)
 ONE = jnp.ones(())
 BASE = df.Problem(dimension=100_000, network=df.TwoLayer(width=2), data=df.Teacher(units=1, noise=0.2))
 
@@ -25,7 +25,7 @@ def phase_retrieval(width, gamma=0.1, noise=0.2):
 
 
 def overlaps(Q, M, a=1.0):
-    return df.Overlaps(jnp.asarray(Q, float), jnp.asarray(M, float), jnp.full(len(Q), a))
+    return df.extend.Overlaps(jnp.asarray(Q, float), jnp.asarray(M, float), jnp.full(len(Q), a))
 
 
 def test_covariances_of_the_reference():
@@ -37,7 +37,7 @@ def test_covariances_of_the_reference():
 
 @pytest.mark.parametrize(("m", "gamma", "Delta"), [(0.0, 0.3, 0.0), (0.4, 0.02, 1.5), (0.95, 0.15, 0.1)])
 def test_width_one_is_the_closed_polynomial(m, gamma, Delta):
-    s, model = m**2, df.model(phase_retrieval(1, gamma, Delta))
+    s, model = m**2, df.extend.model(phase_retrieval(1, gamma, Delta))
     inner = (1 - s) ** 2 * (31104 - 11520 * s) + Delta * (1 - s) * (1920 - 576 * s) + 32 * Delta**2
     closed = 16 * (1 - s) ** 2 * (3 + 5 * s) + 4 * Delta * (1 - s) + gamma**2 * s * inner
     closed -= 128 * gamma * s * (1 - s) * (21 * (1 - s) + Delta)
@@ -47,7 +47,7 @@ def test_width_one_is_the_closed_polynomial(m, gamma, Delta):
 
 @pytest.mark.parametrize("p", [1, 2, 3])
 def test_noise_at_the_start_of_phase_retrieval(p):
-    model = df.model(phase_retrieval(p, noise=0.7))
+    model = df.extend.model(phase_retrieval(p, noise=0.7))
     Sigma = increments(model, ONE, overlaps(np.eye(p), np.zeros((p, 1))), rule(model)).covariance
     np.testing.assert_allclose(np.diagonal(Sigma)[:p], 4 * (10 - 6 / p + 8 / p**2 + 0.7), rtol=1e-11)
 
@@ -58,7 +58,7 @@ def test_noise_at_the_start_of_phase_retrieval(p):
 )
 def test_the_mean_is_the_velocity(activation, tolerance, spherical):
     p = BASE.replace(**{"network.activation": activation, "data.activation": activation, "training.batch": 3})
-    model = df.model(p.replace(**{"network.second_layer": "trained", "training.spherical": spherical}))
+    model = df.extend.model(p.replace(**{"network.second_layer": "trained", "training.spherical": spherical}))
     state = overlaps([[1.0, 0.3], [0.3, 0.8]], [[0.5], [-0.2]], a=0.9)
     found = increments(model, 0.7 * ONE, state, rule(model)).mean
     slowed = eqx.tree_at(lambda m: m.gamma, model, 0.7 * model.gamma)
@@ -91,11 +91,11 @@ def z_scores(steps, Sigma):
 @pytest.mark.parametrize("name", CASES)
 def test_covariance_of_one_step_of_the_chain(name):
     p = BASE.replace(**CASES[name])
-    model, state = df.model(p), overlaps([[1.0, 0.3], [0.3, 0.8]], [[0.5], [-0.2]], a=0.9)
-    chain = df.OverlapChain()
-    begun = chain.begin(model, df.Start(state, None, jnp.zeros(2)), 20_000, jax.random.key(3))
+    model, state = df.extend.model(p), overlaps([[1.0, 0.3], [0.3, 0.8]], [[0.5], [-0.2]], a=0.9)
+    chain = df.experiments.OverlapChain()
+    begun = chain.begin(model, df.extend.Start(state, None, jnp.zeros(2)), 20_000, jax.random.key(3))
     _, after = jax.jit(chain.advance)(model, begun, model.time_step[None])
-    packed = jax.vmap(lambda Q, M, a: pack(model, df.Overlaps(Q, M, a)))
+    packed = jax.vmap(lambda Q, M, a: pack(model, df.extend.Overlaps(Q, M, a)))
     steps = np.asarray(packed(*(after[letter][0] for letter in ("Q", "M", "a"))) - pack(model, state)) / p.time_step
     Sigma = np.asarray(increments(model, ONE, state, rule(model)).covariance)
     assert np.abs(z_scores(steps, Sigma)).max() < 4.5
@@ -105,7 +105,7 @@ def test_covariance_of_one_step_of_the_chain(name):
 
 @pytest.mark.parametrize("width", [1, 2])
 def test_a_kick_has_this_covariance(width):
-    model = df.model(phase_retrieval(width))
+    model = df.extend.model(phase_retrieval(width))
     state = overlaps([[1.0, 0.3], [0.3, 1.0]], [[0.5], [-0.2]]) if width == 2 else overlaps([[1]], [[0.3]])
     nodes = rule(model)
     expected = increments(model, ONE, state, nodes)
@@ -118,7 +118,7 @@ def test_a_kick_has_this_covariance(width):
 def test_packing_keeps_what_does_not_move():
     state = overlaps([[1.0, 0.3], [0.3, 0.8]], [[0.5], [-0.2]], a=0.9)
     for changes, size in (({}, 5), ({"training.spherical": True}, 3), ({"network.second_layer": "trained"}, 7)):
-        model = df.model(BASE.replace(**changes))
+        model = df.extend.model(BASE.replace(**changes))
         vector = pack(model, state)
         assert vector.shape == (size,)
         back = unpack(model, vector + 1, state)

@@ -14,7 +14,7 @@ from dimfree.gaussian.one_point import hermite_moments
 
 @pytest.mark.parametrize("name", ["erf", "relu", "hard-tanh", "tanh", "he7", "square"])
 def test_coefficients_agree_with_the_ladder(name):
-    moments = np.asarray(hermite_moments(df.activation(name), jnp.ones(()), 12))
+    moments = np.asarray(hermite_moments(df.extend.activation(name), jnp.ones(()), 12))
     expected = moments / np.sqrt([factorial(j) for j in range(12)])
     np.testing.assert_allclose(
         hermite_coefficients(name, 12), expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max()
@@ -37,7 +37,7 @@ def test_squares_sum_to_the_second_moment():
         ("relu", 1),
         ("square", 2),
         ("he5", 5),
-        (df.activation("cos"), 2),
+        (df.extend.activation("cos"), 2),
         (jnp.sign, 1),
         (lambda z: 1e6 + jnp.abs(z), 2),
         (lambda z: z**4 - 6 * z**2, 4),

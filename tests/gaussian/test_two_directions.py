@@ -15,7 +15,7 @@ from dimfree.functions.ramps import DIP_RAMP
 from dimfree.gaussian.even_orders import slopes
 from dimfree.gaussian.two_directions import angular_table, polar
 
-SIGMAS = [DIP_RAMP, *(df.activation(name) for name in ("relu", "erf", "tanh"))]
+SIGMAS = [DIP_RAMP, *(df.extend.activation(name) for name in ("relu", "erf", "tanh"))]
 
 
 def cosines(size):

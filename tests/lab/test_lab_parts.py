@@ -8,7 +8,7 @@ def test_a_number_of_very_many_units_is_sent_as_quintiles_of_all_replicas():
     problem = df.Problem(data={"kind": "two-gaussians"}, run={"until": 1.0, "points": 3, "replicas": 2})
     rng = np.random.default_rng(0)
     seen = {"risk": rng.uniform(size=(3, 2)), "r1": rng.normal(size=(3, 2, 400)), "a": rng.normal(size=(3, 2, 5))}
-    part = points(problem, df.VectorSGD(), 0, np.array([0.0, 0.5, 1.0]), seen, 10.0)
+    part = points(problem, df.experiments.VectorSGD(), 0, np.array([0.0, 0.5, 1.0]), seen, 10.0)
     many, few = part["observables"]["r1"], part["observables"]["a"]
     assert (many["dims"], many["shape"]) == (["quintile"], [4])
     for sent, drawn in zip(many["values"], seen["r1"], strict=True):

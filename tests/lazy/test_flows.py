@@ -24,7 +24,7 @@ SMALL = df.Problem(
 
 def network_of(problem, replica=0):
     """The start that real and linearised flow share."""
-    key = starts_of(problem, (df.NetworkFlow(),))[0]
+    key = starts_of(problem, (df.experiments.NetworkFlow(),))[0]
     return jax.tree.map(lambda x: x[replica], starts(model_of(problem), key, replica + 1))
 
 

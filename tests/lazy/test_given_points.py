@@ -17,7 +17,7 @@ def given(**changes):
 
 @pytest.mark.slow
 def test_points_are_drawn_once_whatever_the_seed_of_the_run():
-    problem = df.LazyProblem(data=df.DrawnPoints(samples=4000, link="he2", noise=0.09), dimension=5)
+    problem = df.extend.LazyProblem(data=df.DrawnPoints(samples=4000, link="he2", noise=0.09), dimension=5)
     model = model_of(problem)
     np.testing.assert_array_equal(model.X, model_of(problem.replace(**{"run.seed": 5})).X)
     assert np.abs(model.X - model_of(problem.replace(**{"data.seed": 5})).X).max() > 0.1
@@ -28,7 +28,7 @@ def test_points_are_drawn_once_whatever_the_seed_of_the_run():
 
 
 def test_points_on_the_sphere_have_length_one():
-    model = model_of(df.LazyProblem(data=df.DrawnPoints(law="sphere")))
+    model = model_of(df.extend.LazyProblem(data=df.DrawnPoints(law="sphere")))
     np.testing.assert_allclose(np.linalg.norm(model.X, axis=1), 1.0, rtol=1e-12)
 
 
@@ -94,7 +94,7 @@ def test_a_held_out_point_may_be_one_that_is_trained_on():
         (lambda: df.GivenPoints(held_out=1, inputs=((1.0,), (1.0, 2.0)), labels=(1.0, 1.0)), "the same dimension"),
         (lambda: df.GivenPoints(held_out=1, inputs=((1.0,),), labels=(1.0, 1.0)), "1 inputs and 2 labels"),
         (lambda: given().replace(dimension=3).digest and model_of(given().replace(dimension=3)), "set dimension = 2"),
-        (lambda: df.LazyProblem(run=df.Run(starts=2, replicas=2)), r"leave run\.starts out"),
+        (lambda: df.extend.LazyProblem(run=df.Run(starts=2, replicas=2)), r"leave run\.starts out"),
     ],
 )
 def test_one_sentence_for_what_makes_no_sense(wrong, sentence):

@@ -20,7 +20,7 @@ PROBLEM = df.Problem(
     run=df.Run(until=20.0, replicas=1, points=21),
 )
 MODEL = model_of(PROBLEM)
-START = jax.tree.map(lambda x: x[0], starts(MODEL, starts_of(PROBLEM, (df.NetworkFlow(),))[0], 1))
+START = jax.tree.map(lambda x: x[0], starts(MODEL, starts_of(PROBLEM, (df.experiments.NetworkFlow(),))[0], 1))
 
 
 @pytest.fixture(scope="module")

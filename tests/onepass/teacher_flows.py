@@ -26,7 +26,7 @@ KEY = jax.random.key(1)
 
 
 def started(problem, seed=0):
-    return df.model(problem), df.draw_start(problem, jax.random.key(seed), vectors=True)
+    return df.extend.model(problem), df.extend.draw_start(problem, jax.random.key(seed), vectors=True)
 
 
 def seen(one, problem, times, seed=0, replicas=1):

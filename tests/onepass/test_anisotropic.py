@@ -15,7 +15,7 @@ from dimfree.onepass.fields.field import solve
 from dimfree.onepass.fields.radial import quantile_radii, two_gaussians
 from stages import gating
 
-RELU = df.activation("relu")
+RELU = df.extend.activation("relu")
 
 
 def some_neurons(n=7, seed=0):
@@ -26,7 +26,7 @@ def some_neurons(n=7, seed=0):
 @pytest.mark.parametrize("sizes", [(inf, inf), (6.0, 14.0), (2.0, 3.0)], ids=str)
 @pytest.mark.parametrize("name", ["relu", "dip-ramp", "tanh"])
 def test_velocity_is_the_gradient_of_the_risk(name, sizes):
-    sigma = DIP_RAMP if name == "dip-ramp" else df.activation(name)
+    sigma = DIP_RAMP if name == "dip-ramp" else df.extend.activation(name)
     field, neurons, h = anisotropic(sigma, 0.4, sizes, train_a=True, train_b=True), some_neurons(), 1e-4
     terms = eqx.filter_jit(field.terms)
     velocity = terms(neurons)[0]
@@ -84,7 +84,7 @@ def by_product_quadrature(field, neurons, count, turns):
     ids=str,
 )
 def test_series_is_the_product_quadrature(name, sizes, counts, error):
-    sigma = DIP_RAMP if name == "dip-ramp" else df.activation(name)
+    sigma = DIP_RAMP if name == "dip-ramp" else df.extend.activation(name)
     field, neurons = anisotropic(sigma, 0.4, sizes, train_a=True, train_b=True), some_neurons(3, 1)
     velocity, risk = eqx.filter_jit(field.terms)(neurons)
     expected, expected_risk = by_product_quadrature(field, neurons, *counts)

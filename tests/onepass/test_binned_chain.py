@@ -15,7 +15,7 @@ from dimfree.onepass.real.bins import bin_sizes, binned
 from dimfree.onepass.start import draw_start
 from dimfree.setting import why_not
 
-BINNED = df.BinnedChain()
+BINNED = df.experiments.BinnedChain()
 
 
 def power(dimension, exponent=1.0, **changes):
@@ -72,7 +72,7 @@ def test_the_error_is_of_the_order_that_the_sheet_measured():
 def test_the_law_is_that_of_sgd_with_the_binned_spectrum():
     """Large steps, so that a few dozen of them spread the replicas."""
     problem, replicas = power(100, **{"training.learning_rate": 2.0, "data.units": 1}), 1000
-    one = df.BinnedChain(4, 1.6)
+    one = df.experiments.BinnedChain(4, 1.6)
     m, start = model(problem), draw_start(problem, jax.random.key(3), vectors=True)
     bins, _ = binned(m, start, one.kept, one.ratio)
     times = np.array([0.0, 40 * problem.time_step])
@@ -83,7 +83,7 @@ def test_the_law_is_that_of_sgd_with_the_binned_spectrum():
     levels = {"kind": "levels", "values": values, "multiplicities": sizes.tolist(), "normalise": False}
     same = problem.replace(data={"kind": "teacher", "units": 1, "noise": 0.01, "covariance": levels})
     alike = eqx.tree_at(lambda x: x.target.P, model(same), bins.target.P)  # of which risks are told
-    vectors = jax.jit(lambda s, t: df.VectorSGD().run(alike, s, t, jax.random.key(5), replicas))
+    vectors = jax.jit(lambda s, t: df.experiments.VectorSGD().run(alike, s, t, jax.random.key(5), replicas))
     seen = vectors(start, jnp.asarray(times))
     for name, values in chain.items():
         first, second = (np.asarray(x)[1].reshape(replicas, -1) for x in (values, seen[name]))
@@ -103,7 +103,7 @@ def test_what_it_says():
 
 def test_refusals_say_what_to_use():
     assert "400 distinct eigenvalues in 400 dimensions: the chain is SGD itself; use sgd, or binned-chain" in str(
-        why_not(df.OverlapChain(), power(400))
+        why_not(df.experiments.OverlapChain(), power(400))
     )
     assert why_not(BINNED, power(400)) is None
     assert "dimensions are SGD itself for 2 units; use sgd" in str(why_not(BINNED, power(61)))
@@ -113,4 +113,4 @@ def test_refusals_say_what_to_use():
     )
     assert "set training.momentum = 0" in str(why_not(BINNED, power(400, **{"training.momentum": 0.5})))
     with pytest.raises(df.ProblemError, match="ratio = 1 must be above 1"):
-        df.BinnedChain(ratio=1.0)
+        df.experiments.BinnedChain(ratio=1.0)

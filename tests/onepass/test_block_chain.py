@@ -68,7 +68,7 @@ def test_a_broken_chain_would_be_noticed():
 
 def test_the_chain_refuses_where_it_would_be_sgd_itself():
     one = df.Problem(data={"kind": "teacher", "covariance": {"file": "digits"}})
-    said = why_not(df.OverlapChain(), one)
+    said = why_not(df.experiments.OverlapChain(), one)
     assert said.startswith("61 distinct eigenvalues in 61 dimensions: the chain is SGD itself; use sgd")
 
 

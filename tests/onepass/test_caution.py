@@ -40,17 +40,17 @@ def alone(activation, dimension, rate, M, spherical=False):
 
 
 def start_of(problem):
-    return df.draw_start(problem, jax.random.key(0), vectors=False)
+    return df.extend.draw_start(problem, jax.random.key(0), vectors=False)
 
 
 def factor(problem):
-    return overstatement(df.model(problem), start_of(problem).overlaps)
+    return overstatement(df.extend.model(problem), start_of(problem).overlaps)
 
 
 def spread_of_M(one, problem, replicas, seed):
     """The standard deviation of M at the end, and its relative error."""
     run = eqx.filter_jit(lambda m, s, t: one.run(m, s, t, jax.random.key(seed), replicas))
-    M = np.asarray(run(df.model(problem), start_of(problem), jnp.asarray(problem.times[-1:]))["M"]).ravel()
+    M = np.asarray(run(df.extend.model(problem), start_of(problem), jnp.asarray(problem.times[-1:]))["M"]).ravel()
     squares = (M - M.mean()) ** 2
     return M.std(), squares.std() / squares.mean() / (2 * replicas**0.5)
 
@@ -64,17 +64,18 @@ def test_the_spread_of_he3_is_overstated_and_by_how_much_is_known(dimension, cha
     """A step along He3 is so long that the sphere shortens it, which the leading order does not know."""
     problem = alone(HE3, dimension, 0.01, 0.5, spherical=True)
     (real, error), (told, own) = (
-        spread_of_M(one, problem, 400, seed) for seed, one in ((1, df.OverlapChain()), (2, df.Diffusion()))
+        spread_of_M(one, problem, 400, seed)
+        for seed, one in ((1, df.experiments.OverlapChain()), (2, df.theories.Diffusion()))
     )
     for found, expected, relative in ((real, chain, error), (told, diffusion, own)):
         assert abs(found - expected) < 5 * relative * expected + 0.03 * expected
     assert abs(np.log(factor(problem)) - np.log(told / real)) < np.log(1.5)
     # ten directions for each of width and teacher units did not see it
     assert dimension >= 10 * 2
-    refusal = why_not(df.Diffusion(), problem)
+    refusal = why_not(df.theories.Diffusion(), problem)
     if dimension > 1000:
         assert refusal is None
-        said = df.Diffusion().warns(problem, df.model(problem), _seen(problem))
+        said = df.theories.Diffusion().warns(problem, df.extend.model(problem), _seen(problem))
         assert "makes the spread of one step" in " ".join(said)
         assert (
             "makes the spread of one step at t = 0.05"
@@ -94,16 +95,16 @@ def _seen(problem):
 @pytest.mark.parametrize("activation", FREE)
 def test_the_spread_of_tame_links_is_told_right_in_forty_dimensions(activation):
     problem = alone(activation, 40, FREE[activation], 0.3)
-    assert why_not(df.Diffusion(), problem) is None
+    assert why_not(df.theories.Diffusion(), problem) is None
     assert abs(np.log(factor(problem))) < np.log(1.1)
-    assert df.Diffusion().warns(problem, df.model(problem), _seen(problem)) == ()
+    assert df.theories.Diffusion().warns(problem, df.extend.model(problem), _seen(problem)) == ()
 
 
 @pytest.mark.parametrize(("spherical", "activation"), [(True, "square"), (True, "erf"), (False, "square")])
 def test_the_spread_of_one_step_is_that_of_steps_taken_in_numpy(spherical, activation):
     d, rate, M, count = 30, 0.2, 0.3, 2_000_000
     problem = alone(activation, d, rate, M, spherical)
-    m = df.model(problem)
+    m = df.extend.model(problem)
     found = spreads(m, jnp.ones(()), start_of(problem).overlaps, _fine_rule())
     rng = np.random.default_rng(0)
     teacher, other = rng.standard_normal((2, count))
@@ -170,14 +171,14 @@ def test_ordinary_problems_are_told_without_a_word():
 def test_fewer_dimensions_than_directions_are_told():
     problem = df.Problem(dimension=5, run=df.Run(until=2.0, points=5))
     assert "dimension 5 is below the 6 directions" in df.solve(problem, "gradient-flow").attrs["warnings"]
-    assert "dimension 5 is below the 6 directions" in why_not(df.Diffusion(), problem)
+    assert "dimension 5 is below the 6 directions" in why_not(df.theories.Diffusion(), problem)
 
 
 @pytest.mark.slow
 def test_risks_that_cancellation_takes_are_told():
     """Gradient flow of regression: R = exp(-2t), so that at t = 7.8 it is 1.7e-7."""
     problem = EDGE.replace(**{"run.until": 7.8, "data.noise": 0.0, "training.learning_rate": 0.001})
-    coarse, fine = (df.solve(problem, df.GradientFlow(rtol=rtol, atol=rtol / 100)) for rtol in (1e-6, 1e-8))
+    coarse, fine = (df.solve(problem, df.theories.GradientFlow(rtol=rtol, atol=rtol / 100)) for rtol in (1e-6, 1e-8))
     assert "lost to cancellation at rtol = 1e-06" in coarse.attrs["warnings"]
     assert fine.attrs["warnings"] == ""
     exact = np.exp(-2 * 7.8)

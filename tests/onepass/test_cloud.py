@@ -37,9 +37,9 @@ def problem(step=0.05, width=5, dimension=12, activation="erf"):
 
 
 def network(p):
-    start = df.draw_start(p, KEY, vectors=True)
+    start = df.extend.draw_start(p, KEY, vectors=True)
     width = p.network.width
-    return start, NetworkField(df.model(p), start.overlaps.a, start.weights[width:]), start.weights[:width]
+    return start, NetworkField(df.extend.model(p), start.overlaps.a, start.weights[width:]), start.weights[:width]
 
 
 @pytest.mark.slow
@@ -58,7 +58,7 @@ def test_particle_dynamics_have_the_overlaps_of_gradient_flow():
     start, field, weights = network(problem())
     times = jnp.asarray([0.5, 2.0])
     flow = particle_dynamics(field, weights, times, 0.02)
-    exact = eqx.filter_jit(df.GradientFlow().run)(field.model, start, times, KEY)
+    exact = eqx.filter_jit(df.theories.GradientFlow().run)(field.model, start, times, KEY)
     overlaps = jax.vmap(field.overlaps)(flow.particles)
     np.testing.assert_allclose(overlaps.Q, exact["Q"][:, 0], atol=1e-7)
     np.testing.assert_allclose(overlaps.M, exact["M"][:, 0], atol=1e-7)
@@ -104,7 +104,7 @@ def test_the_cloud_has_the_moments_of_the_start(overlap):
 @pytest.mark.parametrize("a", [ONE, jnp.linspace(-1.0, 2.0, 40)], ids=["one second layer", "many"])
 def test_the_field_of_a_cloud_is_the_mean_field_closure(a):
     p = problem(width=40)
-    m, found = df.model(p), draw_particles(p, KEY)
+    m, found = df.extend.model(p), draw_particles(p, KEY)
     neurons = Neurons(found.M, jnp.sqrt(found.q))
     field = CloudField(m, jnp.full(40, 1 / 40), a, jnp.linalg.inv(m.target.P), xi_rule(m.dimension - 1, 24))
     velocity, value = eqx.filter_jit(field.terms)(neurons)
@@ -121,7 +121,7 @@ def test_the_field_of_a_cloud_is_the_mean_field_closure(a):
 def test_test_particles_of_the_law_stay_the_law_and_the_risk_falls():
     """The cloud's own points as test particles go with the cloud; draws from the law keep its means, within error bars."""
     p = problem(width=2000, dimension=10)
-    m, cloud, drawn = df.model(p), gaussian_cloud(p.teacher_overlap, 10, 1.0), draw_particles(p, KEY)
+    m, cloud, drawn = df.extend.model(p), gaussian_cloud(p.teacher_overlap, 10, 1.0), draw_particles(p, KEY)
     c = cloud.weights.size
     tests = Neurons(*(jnp.concatenate(pair) for pair in ((cloud.points.M, drawn.M), (cloud.points.r, drawn.q**0.5))))
     times = jnp.asarray([1.0, 3.0])

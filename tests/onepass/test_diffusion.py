@@ -26,12 +26,12 @@ def phase_retrieval(dimension, gamma, width=1, noise=0.01):
 
 def start_at(M, Q=None):
     M = jnp.asarray(M, float)
-    overlaps = df.Overlaps(jnp.eye(len(M)) if Q is None else jnp.asarray(Q, float), M, jnp.ones(len(M)))
-    return df.Start(overlaps, None, jnp.zeros(len(M)))
+    overlaps = df.extend.Overlaps(jnp.eye(len(M)) if Q is None else jnp.asarray(Q, float), M, jnp.ones(len(M)))
+    return df.extend.Start(overlaps, None, jnp.zeros(len(M)))
 
 
 def run(one, problem, start, times, replicas, seed=0):
-    m, whole = df.model(problem), np.rint(np.asarray(times) / problem.time_step) * problem.time_step
+    m, whole = df.extend.model(problem), np.rint(np.asarray(times) / problem.time_step) * problem.time_step
     go = eqx.filter_jit(lambda m, s, t: one.run(m, s, t, jax.random.key(seed), replicas))
     return {name: np.asarray(values) for name, values in go(m, start, jnp.asarray(whole)).items()}
 
@@ -57,7 +57,7 @@ def z_scores(x, y):
 def escape():
     """Phase retrieval from a small overlap, where the noise decides when a path escapes."""
     p, start, times = phase_retrieval(1000, 0.08), start_at([[0.05]]), [0.2, 0.6]
-    return p, start, times, run(df.OverlapChain(), p, start, times, 500, seed=3)["M"][:, :, 0, 0]
+    return p, start, times, run(df.experiments.OverlapChain(), p, start, times, 500, seed=3)["M"][:, :, 0, 0]
 
 
 @pytest.mark.slow
@@ -102,9 +102,10 @@ def test_half_of_the_variance_would_be_noticed(escape, monkeypatch):
 )
 def test_other_networks_have_mean_and_variance_of_the_chain(changes):
     p = ERF.replace(**changes)
-    start = df.draw_start(p, jax.random.key(4), vectors=False)
+    start = df.extend.draw_start(p, jax.random.key(4), vectors=False)
     found, chain = (
-        run(one, p, start, [0.5, 2.0], 1000, seed) for seed, one in ((1, Diffusion()), (2, df.OverlapChain()))
+        run(one, p, start, [0.5, 2.0], 1000, seed)
+        for seed, one in ((1, Diffusion()), (2, df.experiments.OverlapChain()))
     )
     for name in ("M", "Q", "a"):
         moves = chain[name].std(axis=1) > 1e-9
@@ -117,7 +118,7 @@ def test_other_networks_have_mean_and_variance_of_the_chain(changes):
 @pytest.mark.slow
 def test_band_is_the_spread_of_the_chain():
     start = start_at([[0.3]])
-    chain = run(df.OverlapChain(), ERF, start, [0.5, 2.0], 1500)
+    chain = run(df.experiments.OverlapChain(), ERF, start, [0.5, 2.0], 1500)
     found = band(ERF, start, jnp.asarray([0.5, 2.0]))
     pairs = {"M": found.spread.M[:, 0, 0], "Q": found.spread.Q[:, 0, 0], "risk": found.risk_spread}
     for name, spread in pairs.items():
@@ -151,16 +152,16 @@ def test_without_noise_it_is_the_ode_through_decay_and_a_jump_of_the_rate():
             "training.schedule": {"kind": "steps", "times": [0.77], "factors": [0.2]},
         }
     )
-    start, m = start_at([[0.2]]), df.model(p)
+    start, m = start_at([[0.2]]), df.extend.model(p)
     times = jnp.asarray([0.5, 1.5, 4.0])
-    found, ode = (eqx.filter_jit(one.run)(m, start, times, KEY) for one in (Diffusion(), df.HighDimensional()))
+    found, ode = (eqx.filter_jit(one.run)(m, start, times, KEY) for one in (Diffusion(), df.theories.HighDimensional()))
     for name in ("M", "Q"):
         np.testing.assert_allclose(found[name], ode[name], atol=1e-3)
 
 
 @pytest.mark.slow
 def test_a_path_does_not_depend_on_how_often_it_is_advanced():
-    one, m, times = Diffusion(), df.model(ERF), jnp.asarray([0.1, 0.4, 1.0])
+    one, m, times = Diffusion(), df.extend.model(ERF), jnp.asarray([0.1, 0.4, 1.0])
     advance = eqx.filter_jit(one.advance)
     state = one.begin(m, start_at([[0.3]]), 5, KEY)
     _, together = advance(m, state, times)
@@ -172,7 +173,7 @@ def test_a_path_does_not_depend_on_how_often_it_is_advanced():
 
 
 def test_overlaps_that_no_weights_have_are_taken_back_and_counted():
-    m = df.model(phase_retrieval(1000, 0.1))
+    m = df.extend.model(phase_retrieval(1000, 0.1))
     back, far = diffusion._possible(m, start_at([[1.1]]).overlaps, jnp.ones(1))
     np.testing.assert_allclose([back.M[0, 0], back.Q[0, 0]], [1.0, 1.0])
     assert far

@@ -94,7 +94,11 @@ def test_large_norms_drift_as_the_chain_does():
         data=df.Teacher(units=2, activation="tanh"),
         start={"kind": "gaussian", "scale": 7.0},
     )
-    start, times, replicas = df.draw_start(problem, jax.random.key(0), vectors=False), jnp.array([20.0, 60.0]), 64
+    start, times, replicas = (
+        df.extend.draw_start(problem, jax.random.key(0), vectors=False),
+        jnp.array([20.0, 60.0]),
+        64,
+    )
     m = teacher_model(problem)
     limit = jax.jit(lambda m: HighDimensional(rtol=1e-6).run(m, start, times, jax.random.key(0)))(m)
     chain = OverlapChain().run(m, start, times, jax.random.key(1), replicas)

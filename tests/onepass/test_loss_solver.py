@@ -26,7 +26,7 @@ CASES = {
 
 def steps(problem, monkeypatch, finer=None) -> int:
     """How many the solver takes, rejected ones among them; each has the same number of evaluations."""
-    one, m, chosen = df.HighDimensional(), model(problem), ladder.quadrature
+    one, m, chosen = df.theories.HighDimensional(), model(problem), ladder.quadrature
     with monkeypatch.context() as patch:
         if finer:
             patch.setattr(ladder, "quadrature", lambda *at: chosen(*at)._replace(rule=finer(chosen(*at).rule)))

@@ -18,11 +18,11 @@ def test_mean_of_one_real_step(activation, batch):
         network=df.TwoLayer(width=2, activation=activation),
         training=df.OnePass(learning_rate=4.0, batch=batch),
     )
-    model, start = df.model(p), df.draw_start(p, jax.random.key(1), vectors=False)
+    model, start = df.extend.model(p), df.extend.draw_start(p, jax.random.key(1), vectors=False)
 
     @eqx.filter_jit
     def overlaps(model, start, times):  # without the risks of all replicas
-        seen = df.OverlapChain().run(model, start, times, jax.random.key(2), 60_000)
+        seen = df.experiments.OverlapChain().run(model, start, times, jax.random.key(2), 60_000)
         return {name: seen[name] for name in ("M", "Q")}
 
     found = overlaps(model, start, jnp.asarray([p.time_step]))

@@ -26,14 +26,14 @@ NONMONO = df.Problem(
 ALL = df.TwoLayer(activation="relu", trained=("first-layer", "bias", "second-layer"), bias_start=1.0)
 RELU = two_gaussians_problem(160, 300, 0.4, 2e-4, 0.8, 6.0, signal=30, network=ALL)
 LETTERS = ("a", "bias", "r1", "r2")
-SGD = df.VectorSGD()
+SGD = df.experiments.VectorSGD()
 
 
 def runs(problem, times, starts, replicas=1):
     """For every start: the start, the network at the end, and what is seen at all times."""
-    m, advance = df.model(problem), eqx.filter_jit(SGD.advance)
+    m, advance = df.extend.model(problem), eqx.filter_jit(SGD.advance)
     for seed in range(starts):
-        start = df.draw_start(problem, jax.random.key(seed), vectors=True)
+        start = df.extend.draw_start(problem, jax.random.key(seed), vectors=True)
         state, seen = advance(m, SGD.begin(m, start, replicas, jax.random.key(seed + 100)), jnp.asarray(times))
         yield start, state.network, seen
 

@@ -26,25 +26,25 @@ def problem(**changes):
 
 
 def start_of(p, vectors=False):
-    return df.draw_start(p, jax.random.key(3), vectors=vectors)
+    return df.extend.draw_start(p, jax.random.key(3), vectors=vectors)
 
 
 @pytest.mark.slow
 def test_sgd_and_chain_agree_with_the_ode_at_d_1000_on_the_scale_of_the_theorem():
     p = problem()
     start, times = start_of(p, vectors=True), jnp.asarray(np.array([1000, 6000, 12000]) * p.time_step)
-    ode = solve(df.HighDimensional(), df.model(p), start, times)
+    ode = solve(df.theories.HighDimensional(), df.extend.model(p), start, times)
     scale = float(np.sqrt(p.training.learning_rate / (p.network.width * p.dimension)))
-    for experiment in (df.VectorSGD(), df.OverlapChain()):
+    for experiment in (df.experiments.VectorSGD(), df.experiments.OverlapChain()):
         run = eqx.filter_jit(lambda m, s, t, one=experiment: one.run(m, s, t, jax.random.key(5), 24))
-        found = run(df.model(p), start, times)
+        found = run(df.extend.model(p), start, times)
         for name in ("Q", "M"):
             values = np.asarray(found[name])
             # one path deviates on the scale sqrt(gamma/(p d)); the mean over replicas by far less
             assert np.abs(values - np.asarray(ode[name])).max() < 12 * scale
             assert np.abs(values.mean(axis=1) - np.asarray(ode[name])[:, 0]).max() < 3 * scale
         # and gradient flow, which drops the variance term, is visibly worse on the norms
-        flow = solve(df.GradientFlow(), df.model(p), start, times)
+        flow = solve(df.theories.GradientFlow(), df.extend.model(p), start, times)
         off = np.abs(np.diagonal(np.asarray(flow["Q"])[-1, 0]) - np.diagonal(np.asarray(found["Q"])[-1].mean(axis=0)))
         assert off.max() > 3 * scale
 
@@ -57,9 +57,9 @@ def test_other_activations_agree_with_the_chain(activation):
     )
     p = p.replace(**{"network.second_layer": "trained", "training.batch": 2, "training.learning_rate": 0.5})
     start, times = start_of(p), jnp.asarray([4000 * p.time_step])
-    ode = solve(df.HighDimensional(), df.model(p), start, times)
-    run = eqx.filter_jit(lambda m, s, t: df.OverlapChain().run(m, s, t, jax.random.key(5), 400))
-    chain = run(df.model(p), start, times)
+    ode = solve(df.theories.HighDimensional(), df.extend.model(p), start, times)
+    run = eqx.filter_jit(lambda m, s, t: df.experiments.OverlapChain().run(m, s, t, jax.random.key(5), 400))
+    chain = run(df.extend.model(p), start, times)
     for name in ("Q", "M", "a"):
         values = np.asarray(chain[name])[0]
         error = values.std(axis=0) / np.sqrt(len(values))
@@ -70,7 +70,9 @@ def test_other_activations_agree_with_the_chain(activation):
 @pytest.mark.slow
 def test_risk_decreases_without_variance_and_noise():
     p = problem(**{"data.noise": 0.0})
-    risks = np.asarray(solve(df.GradientFlow(), df.model(p), start_of(p), jnp.linspace(0.0, 20.0, 50))["risk"][:, 0])
+    risks = np.asarray(
+        solve(df.theories.GradientFlow(), df.extend.model(p), start_of(p), jnp.linspace(0.0, 20.0, 50))["risk"][:, 0]
+    )
     assert (np.diff(risks) < 0).all()
     assert (risks >= 0).all()
 
@@ -82,15 +84,17 @@ def test_the_teacher_is_a_fixed_point_even_with_the_variance_term():
         data=df.Teacher(units=2, noise=0.0, overlap=[[1.0, 0.3], [0.3, 1.2]]),
     )
     P = jnp.asarray(p.teacher_overlap)
-    velocity = eqx.filter_jit(df.HighDimensional().velocity)
-    for part in jax.tree.leaves(velocity(df.model(p), jnp.zeros(()), df.Overlaps(P, P, jnp.ones(2)))):
+    velocity = eqx.filter_jit(df.theories.HighDimensional().velocity)
+    for part in jax.tree.leaves(velocity(df.extend.model(p), jnp.zeros(()), df.extend.Overlaps(P, P, jnp.ones(2)))):
         np.testing.assert_allclose(part, 0, atol=1e-14)
 
 
 @pytest.mark.slow
 def test_the_spherical_rule_keeps_the_norms():
     p = problem(**{"training.spherical": True, "start.kind": "sphere"})
-    Q = np.asarray(solve(df.HighDimensional(), df.model(p), start_of(p), jnp.linspace(0.0, 10.0, 5))["Q"])[:, 0]
+    Q = np.asarray(
+        solve(df.theories.HighDimensional(), df.extend.model(p), start_of(p), jnp.linspace(0.0, 10.0, 5))["Q"]
+    )[:, 0]
     np.testing.assert_allclose(np.diagonal(Q, axis1=1, axis2=2), 1.0, rtol=1e-9)
 
 
@@ -98,12 +102,14 @@ def test_the_spherical_rule_keeps_the_norms():
 def test_gradients_of_the_final_risk_against_differences():
     """With respect to learning rate, noise and start, through one adaptive solve."""
     p = problem()
-    model, start, direction = df.model(p), start_of(p), jnp.eye(3)
+    model, start, direction = df.extend.model(p), start_of(p), jnp.eye(3)
 
     def final(gamma, Delta, shift):
         moved = eqx.tree_at(lambda s: s.measured.Q, start, start.overlaps.Q + shift * direction)
         changed = eqx.tree_at(lambda m: (m.gamma, m.Delta), model, (gamma, Delta))
-        return df.HighDimensional(rtol=1e-10, atol=1e-12).run(changed, moved, jnp.asarray([1.5]), KEY)["risk"][0, 0]
+        return df.theories.HighDimensional(rtol=1e-10, atol=1e-12).run(changed, moved, jnp.asarray([1.5]), KEY)["risk"][
+            0, 0
+        ]
 
     at = (model.gamma, model.Delta, jnp.zeros(()))
     slopes = jax.jit(jax.grad(final, argnums=(0, 1, 2)))(*at)
@@ -117,12 +123,12 @@ def test_gradients_of_the_final_risk_against_differences():
 def test_a_step_schedule_is_two_runs_one_after_the_other():
     p = problem(**{"training.schedule": {"kind": "steps", "times": [2.0], "factors": [0.25]}})
     start = start_of(p)
-    both = solve(df.HighDimensional(), df.model(p), start, jnp.asarray([2.0, 6.0]))
+    both = solve(df.theories.HighDimensional(), df.extend.model(p), start, jnp.asarray([2.0, 6.0]))
     # from t = 2 on everything happens at a quarter of the rate: time runs slower, and the variance weight shrinks
     slow = problem(**{"training.learning_rate": 0.25})
-    overlaps = jax.tree.map(lambda x: x[0, 0], df.Overlaps(both["Q"], both["M"], both["a"]))
-    middle = df.Start(overlaps, None, jnp.zeros(3))
-    after = solve(df.HighDimensional(), df.model(slow), middle, jnp.asarray([1.0]))
+    overlaps = jax.tree.map(lambda x: x[0, 0], df.extend.Overlaps(both["Q"], both["M"], both["a"]))
+    middle = df.extend.Start(overlaps, None, jnp.zeros(3))
+    after = solve(df.theories.HighDimensional(), df.extend.model(slow), middle, jnp.asarray([1.0]))
     np.testing.assert_allclose(both["risk"][1], after["risk"][0], rtol=1e-6)
 
 
@@ -133,7 +139,7 @@ def test_divergence_is_reported_with_the_time_and_a_suggestion():
         data=df.Teacher(units=1, activation="square"),
         training=df.OnePass(learning_rate=3.0),
     )
-    one, model = df.HighDimensional(), df.model(p)
+    one, model = df.theories.HighDimensional(), df.extend.model(p)
     state, _ = eqx.filter_jit(one.advance)(model, one.begin(model, start_of(p), 1, KEY), jnp.asarray([5.0]))
     message = one.failure(model, state)
     assert message is not None
@@ -145,9 +151,9 @@ def test_who_keeps_the_norms_already_is_not_advised_to():
     advice = {}
     for spherical in (False, True):
         p = problem(**{"training.spherical": spherical})
-        model, start = df.model(p), start_of(p)
+        model, start = df.extend.model(p), start_of(p)
         lost = Integrated(start.overlaps, jnp.ones(()), jnp.asarray(False), jnp.asarray(True))
-        advice[spherical] = str(df.HighDimensional().failure(model, lost)), p.remedy
+        advice[spherical] = str(df.theories.HighDimensional().failure(model, lost)), p.remedy
     assert all("keep the norms with training.spherical = true" in said for said in advice[False])
     assert not any("spherical" in said for said in advice[True])
     assert problem(**{"training.momentum": 0.5}).remedy == "lower training.learning_rate (try 0.25)"  # not both
@@ -168,9 +174,9 @@ def test_on_the_sphere_rounding_does_not_grow():
     square = {"network.activation": "square", "data.activation": "square", "network.width": 2, "data.units": 1}
     p = problem(**square, **{"data.noise": 0.0, "training.learning_rate": 0.5, "training.spherical": True})
     Q, M = np.array([[1, 0.005], [0.005, 1]]), np.array([[-0.022], [0.032]])
-    start = df.Start(df.Overlaps(*jax.device_put((Q, M, np.ones(2)))), None, jnp.zeros(2))
+    start = df.extend.Start(df.extend.Overlaps(*jax.device_put((Q, M, np.ones(2)))), None, jnp.zeros(2))
     times = np.array([2.0, 10.0, 60.0])
-    found = solve(df.HighDimensional(), df.model(p), start, jnp.asarray(times))
+    found = solve(df.theories.HighDimensional(), df.extend.model(p), start, jnp.asarray(times))
     told = solve_ivp(partial(on_the_sphere, 0.5), (0, 60), [*M[:, 0], 0.005], "DOP853", times, rtol=1e-11, atol=1e-12)
     Q, M = np.asarray(found["Q"])[:, 0], np.asarray(found["M"])[:, 0, :, 0]
     np.testing.assert_array_equal(Q, np.swapaxes(Q, 1, 2))
@@ -179,10 +185,18 @@ def test_on_the_sphere_rounding_does_not_grow():
 
 def test_the_ode_refuses_where_no_limit_exists():
     p = df.Problem(dimension=100, network=df.TwoLayer(width=2), training=df.OnePass(learning_rate=25.0))
-    assert "lower training.learning_rate below 20, or raise training.batch." in str(why_not(df.HighDimensional(), p))
+    assert "lower training.learning_rate below 20, or raise training.batch." in str(
+        why_not(df.theories.HighDimensional(), p)
+    )
 
 
-LIMITS = (df.HighDimensional(), df.GradientFlow(), df.MeanField(), df.Dimensionless(), df.Diffusion())
+LIMITS = (
+    df.theories.HighDimensional(),
+    df.theories.GradientFlow(),
+    df.theories.MeanField(),
+    df.theories.Dimensionless(),
+    df.theories.Diffusion(),
+)
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda one: one.name)
@@ -222,6 +236,8 @@ def test_limits_of_overlaps_do_not_speak_of_two_gaussians():
 def test_time_zero_is_the_start():
     p = problem()
     start = start_of(p)
-    found = solve(df.HighDimensional(), df.model(p), start, jnp.asarray([0.0, 1.0]))
+    found = solve(df.theories.HighDimensional(), df.extend.model(p), start, jnp.asarray([0.0, 1.0]))
     np.testing.assert_array_equal(found["Q"][0, 0], start.overlaps.Q)
-    np.testing.assert_allclose(found["risk"][0, 0], eqx.filter_jit(risk)(df.model(p), start.overlaps), rtol=1e-14)
+    np.testing.assert_allclose(
+        found["risk"][0, 0], eqx.filter_jit(risk)(df.extend.model(p), start.overlaps), rtol=1e-14
+    )

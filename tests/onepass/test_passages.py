@@ -19,7 +19,7 @@ THRESHOLD, HORIZON, STRIDE = jnp.asarray(0.2), jnp.asarray(6.0), 16
 
 
 def exits(sgd, starts, stride, horizon=HORIZON, seed=1):
-    model = df.model(PROBLEM)
+    model = df.extend.model(PROBLEM)
     passage = begin_passage(sgd, model, starts, THRESHOLD, jax.random.key(seed))
     return advance_passage(sgd, model, passage, horizon, jnp.asarray(stride))
 
@@ -31,13 +31,13 @@ def starts():
 
 @pytest.fixture(scope="module")
 def fine(starts):
-    return exits(df.OverlapChain(), starts, STRIDE)
+    return exits(df.experiments.OverlapChain(), starts, STRIDE)
 
 
 @pytest.mark.slow
 def test_the_exit_is_where_the_recorded_risk_crosses(starts, fine):
     """The same path, taken by the description itself and seen every sixteen steps."""
-    chain, model = df.OverlapChain(), df.model(PROBLEM)
+    chain, model = df.experiments.OverlapChain(), df.extend.model(PROBLEM)
     state = scattered(chain, model, starts, jax.random.key(1))
     steps = np.arange(0, 800, STRIDE)
     risk = np.asarray(chain.advance(model, state, jnp.asarray(steps * PROBLEM.time_step))[1]["risk"])
@@ -55,7 +55,7 @@ def test_the_exit_is_where_the_recorded_risk_crosses(starts, fine):
 def test_it_stops_when_all_have_left_and_at_the_horizon(starts, fine):
     assert np.isfinite(fine.exits).all()
     assert float(fine.step * PROBLEM.time_step) - float(jnp.max(fine.exits)) < 1.01 * STRIDE * PROBLEM.time_step
-    early = exits(df.OverlapChain(), starts, STRIDE, horizon=jnp.asarray(0.3))
+    early = exits(df.experiments.OverlapChain(), starts, STRIDE, horizon=jnp.asarray(0.3))
     assert float(early.step * PROBLEM.time_step) == pytest.approx(0.3)
     in_time = np.asarray(fine.exits) < 0.3
     np.testing.assert_allclose(early.exits[in_time], fine.exits[in_time])
@@ -64,7 +64,7 @@ def test_it_stops_when_all_have_left_and_at_the_horizon(starts, fine):
 
 @pytest.mark.slow
 def test_going_on_from_a_horizon_is_the_same_as_going_through(starts, fine):
-    model, chain = df.model(PROBLEM), df.OverlapChain()
+    model, chain = df.extend.model(PROBLEM), df.experiments.OverlapChain()
     passage = begin_passage(chain, model, starts, THRESHOLD, jax.random.key(1))
     for end in (10 * STRIDE * PROBLEM.time_step, 6.0):
         passage = advance_passage(chain, model, passage, jnp.asarray(end), jnp.asarray(STRIDE))
@@ -73,7 +73,7 @@ def test_going_on_from_a_horizon_is_the_same_as_going_through(starts, fine):
 
 @pytest.mark.slow
 def test_coarse_looks_cost_little_accuracy(starts, fine):
-    coarse = exits(df.OverlapChain(), starts, 2 * STRIDE)
+    coarse = exits(df.experiments.OverlapChain(), starts, 2 * STRIDE)
     late = np.asarray(coarse.exits - fine.exits)
     assert abs(late.mean()) < 0.3 * np.std(fine.exits) / np.sqrt(100)
     assert np.ptp(late) > 0
@@ -85,8 +85,8 @@ def test_vectors_and_chain_leave_at_the_same_time():
     on_vectors = draw_starts(PROBLEM, jax.random.key(5), 225, vectors=True)
     assert np.ptp(np.asarray(on_vectors.weights)[:, 1], axis=0).max() == 0
     in_overlaps = draw_starts(PROBLEM, jax.random.key(6), 225)
-    one = np.asarray(exits(df.VectorSGD(), on_vectors, STRIDE, seed=7).exits)
-    other = np.asarray(exits(df.OverlapChain(), in_overlaps, STRIDE, seed=8).exits)
+    one = np.asarray(exits(df.experiments.VectorSGD(), on_vectors, STRIDE, seed=7).exits)
+    other = np.asarray(exits(df.experiments.OverlapChain(), in_overlaps, STRIDE, seed=8).exits)
     error = np.hypot(one.std(), other.std()) / 15
     assert abs(one.mean() - other.mean()) < 4 * error
     assert one.std() / other.std() == pytest.approx(1, abs=0.35)
@@ -103,7 +103,7 @@ def test_starts_are_uniform_on_the_sphere(starts):
 
 
 def test_stride():
-    model, chain = df.model(PROBLEM), df.OverlapChain()
+    model, chain = df.extend.model(PROBLEM), df.experiments.OverlapChain()
     dt = PROBLEM.time_step
     strides = [int(stride_for(chain, model, resolution)) for resolution in (0.1 * dt, 7.5 * dt, 1e9 * dt)]
     assert strides == [1, 7, chain.steps_per_block(model)]

@@ -33,7 +33,7 @@ KEY = jax.random.key(100)
 
 def begun(one, problem, seed=0, replicas=1):
     """Model and state at time 0, from the start of the seed."""
-    m, start = df.model(problem), df.draw_start(problem, jax.random.key(seed), vectors=True)
+    m, start = df.extend.model(problem), df.extend.draw_start(problem, jax.random.key(seed), vectors=True)
     return m, one.begin(m, start, replicas, jax.random.key(seed + 100))
 
 
@@ -53,7 +53,7 @@ def means(found):
 @pytest.mark.slow
 def test_follows_real_sgd():
     problem, times = RAMP.replace(**{"training.learning_rate": 1.28}), [0.0, 0.5, 1.0, 2.0]
-    real = seen(df.VectorSGD(), problem, times)
+    real = seen(df.experiments.VectorSGD(), problem, times)
     limit = seen(DistributionalDynamics(own_start=True), problem, times)
     assert np.abs(means(real) - means(limit)).max() < 0.01
     assert np.abs(real["risk"] - limit["risk"]).max() < 0.01
@@ -70,10 +70,10 @@ def test_finite_dimension_is_what_sgd_feels():
         training=df.OnePass(learning_rate=0.32),  # eps = 4e-5
     )
     times, one = np.linspace(0, 2, 5), DistributionalDynamics(own_start=True)
-    real, limit = means(seen(df.VectorSGD(), problem, times)), means(seen(one, problem, times))
-    start = df.draw_start(problem, jax.random.key(0), vectors=True)
+    real, limit = means(seen(df.experiments.VectorSGD(), problem, times)), means(seen(one, problem, times))
+    start = df.extend.draw_start(problem, jax.random.key(0), vectors=True)
     neurons = Neurons(start.measured.a, start.bias, *part_norms(start.weights, 6))
-    activation = df.model(problem).activation
+    activation = df.extend.model(problem).activation
     run = solve(anisotropic(activation, 0.8, train_a=True, train_b=True), neurons, jnp.asarray(times))
     infinite = np.stack([getattr(run.particles, letter).mean(axis=1) for letter in ("a", "b", "r1", "r2")])
     off, off_infinite = (np.abs(real - other).max(axis=1) for other in (limit, infinite))
@@ -203,7 +203,7 @@ def test_in_two_pieces_is_in_one_to_the_last_bit(problem):
 )
 def test_gradients_are_difference_quotients(problem, number):
     one = DistributionalDynamics(particles=20)
-    given = df.model(problem), df.draw_start(problem, jax.random.key(0), vectors=True)
+    given = df.extend.model(problem), df.extend.draw_start(problem, jax.random.key(0), vectors=True)
     of = lambda pair: number(*pair)  # noqa: E731
 
     @eqx.filter_jit
@@ -219,10 +219,10 @@ def test_gradients_are_difference_quotients(problem, number):
 
 
 def test_many_numbers_at_once_are_one_after_the_other():
-    start = df.draw_start(RAMP, jax.random.key(0), vectors=True)
+    start = df.extend.draw_start(RAMP, jax.random.key(0), vectors=True)
 
     def last(Delta, scale, decay, gamma):
-        m = eqx.tree_at(lambda m: (m.Delta, m.omega, m.gamma), df.model(RAMP), (Delta, decay, gamma))
+        m = eqx.tree_at(lambda m: (m.Delta, m.omega, m.gamma), df.extend.model(RAMP), (Delta, decay, gamma))
         begun = eqx.tree_at(lambda s: s.scale, start, scale)
         return FEW.run(m, begun, jnp.asarray([0.1, 0.5]), KEY)["risk"][:, 0]
 

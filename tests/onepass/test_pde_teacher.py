@@ -28,7 +28,7 @@ from dimfree.onepass.limits.pde import DistributionalDynamics, form_of
     ],
 )
 def test_a_particle_has_as_few_numbers_as_the_problem_allows(problem, changes, form):
-    assert isinstance(form_of(df.model(problem.replace(**changes) if changes else problem)), form)
+    assert isinstance(form_of(df.extend.model(problem.replace(**changes) if changes else problem)), form)
 
 
 @pytest.mark.slow
@@ -63,7 +63,7 @@ def test_from_one_start_it_is_the_mean_field_closure(changes):
         **changes, **{"network.width": 40, "training.weight_decay": 0.1, "training.second_layer_decay": 0.3}
     )
     times, (m, start) = jnp.asarray([0.5, 2.0]), started(problem)
-    other = eqx.filter_jit(df.MeanField(self_term=False).run)(m, start, times, KEY)
+    other = eqx.filter_jit(df.theories.MeanField(self_term=False).run)(m, start, times, KEY)
     found = seen(DistributionalDynamics(own_start=True, step=0.05), problem, times)
     for name in ("risk", "M", "Q_diagonal", "a"):
         np.testing.assert_allclose(found[name], other[name], rtol=1e-6, atol=1e-7, err_msg=name)
@@ -73,9 +73,9 @@ def test_from_one_start_it_is_the_mean_field_closure(changes):
 @pytest.mark.parametrize("changes", [{}, {"network.second_layer": "trained"}], ids=["cloud", "subspace"])
 def test_wide_mean_field_networks_scatter_around_it(changes):
     problem, times = TEACHER.replace(**changes, **{"network.width": 300}), jnp.asarray([0.5, 2.0])
-    one = eqx.filter_jit(df.MeanField(self_term=False).run)
-    starts = [df.draw_start(problem, jax.random.key(seed), vectors=True) for seed in range(12)]
-    risks = np.stack([one(df.model(problem), start, times, KEY)["risk"][:, 0] for start in starts])
+    one = eqx.filter_jit(df.theories.MeanField(self_term=False).run)
+    starts = [df.extend.draw_start(problem, jax.random.key(seed), vectors=True) for seed in range(12)]
+    risks = np.stack([one(df.extend.model(problem), start, times, KEY)["risk"][:, 0] for start in starts])
     z = (risks.mean(axis=0) - seen(PDE, problem, times)["risk"][:, 0]) / (risks.std(axis=0, ddof=1) / np.sqrt(12))
     assert np.abs(z).max() < 4
     assert (risks.std(axis=0) < 0.03 * risks.mean(axis=0)).all(), "long error bars must not make this true"
@@ -84,7 +84,7 @@ def test_wide_mean_field_networks_scatter_around_it(changes):
 @pytest.mark.slow
 def test_finite_networks_are_off_like_one_over_width():
     """Gradient flow of p neurons, without the noise of steps, from the same start."""
-    gaps, errors, flow, starts = [], [], eqx.filter_jit(df.GradientFlow().run), 24
+    gaps, errors, flow, starts = [], [], eqx.filter_jit(df.theories.GradientFlow().run), 24
     for width in (32, 128):
         problem, times, each = TEACHER.replace(**{"network.width": width}), jnp.asarray([1.0, 3.0]), []
         for seed in range(starts):
@@ -122,7 +122,7 @@ def test_finite_networks_are_off_like_one_over_width():
 def test_follows_real_sgd(problem, times):
     """Width 1000, from the same neurons: means over them within error bars, the risk up to 1/p and the noise of steps."""
     times, replicas = whole_steps(problem, times), 16
-    real, limit = seen(df.VectorSGD(), problem, times, replicas=replicas), seen(OWN, problem, times)
+    real, limit = seen(df.experiments.VectorSGD(), problem, times, replicas=replicas), seen(OWN, problem, times)
     for name in limit.keys() & {"M", "a", "bias"}:
         runs, law = average(real, name)[1:], average(limit, name)[1:, 0]
         error = runs.std(axis=1, ddof=1) / np.sqrt(replicas)

@@ -138,7 +138,7 @@ def test_other_numbers_compile_nothing(changes, caplog):
 
 def test_the_price_is_known_before():
     """It grows with time, with directions and with what an activation costs; what does not fit is left out with a sentence."""
-    price = lambda problem: PDE.cost(problem, df.model(problem))  # noqa: E731
+    price = lambda problem: PDE.cost(problem, df.extend.model(problem))  # noqa: E731
     base = TEACHER.replace(**{"run.until": 50.0, "run.points": 11})
     assert price(base).steps == pytest.approx(50 / 0.1 + 11)
     assert price(base.replace(**{"run.until": 100.0})).seconds > price(base).seconds
@@ -148,7 +148,7 @@ def test_the_price_is_known_before():
     planar = {"data.units": 2, "data.overlap": "orthonormal"}
     assert price(trained.replace(**planar)).seconds > price(trained).seconds
     assert price(trained.replace(**{"network.activation": "tanh"})).seconds > price(trained).seconds
-    assert OWN.cost(base, df.model(base)).seconds > price(base).seconds
+    assert OWN.cost(base, df.extend.model(base)).seconds > price(base).seconds
     left = plan(trained.replace(**planar, **{"network.activation": "tanh", "run.until": 1e4}), [PDE], 60.0).left_out
     assert "steps, about" in left[0].reason
 

@@ -91,7 +91,7 @@ def test_weights_of_a_file_are_taken_as_they_are(tmp_path):
         start=df.WeightsStart(file=tmp_path / "start.npz"),
         dimension=8,
     )
-    np.testing.assert_array_equal(df.draw_start(problem, jax.random.key(0), vectors=True).weights, W)
+    np.testing.assert_array_equal(df.extend.draw_start(problem, jax.random.key(0), vectors=True).weights, W)
 
 
 def test_show_says_what_can_be_learned():

@@ -98,7 +98,7 @@ def test_sgd_does_not_wait_for_nodes_that_only_equations_start_from(monkeypatch)
     np.testing.assert_allclose(start.norms, nodes.norms, rtol=1e-12)
     np.testing.assert_allclose(start.blocks.fields(2).Q, nodes.blocks.fields(2).Q, atol=1e-12)
     with pytest.raises(AssertionError, match="nodes are found"):
-        shared_start(one, key, df.HighDimensional.needs)
+        shared_start(one, key, df.theories.HighDimensional.needs)
 
 
 @pytest.mark.parametrize(("vectors", "until"), gating([(6, 0.02), (6, 1.0), (3, 30.0)], [(6, 0.02), (6, 1.0)]))
@@ -122,7 +122,7 @@ def test_the_ode_of_a_power_law_predicts_its_nodes():
         df.Problem(dimension=100_000, data=data, run={"until": 2.0})
         for data in ({**POWER_LAW, "covariance": {"kind": "levels", "values": [3, 1], "shares": [0.1, 0.9]}}, POWER_LAW)
     )
-    predicted = [df.HighDimensional().cost(one, model(one)) for one in (few, many)]
+    predicted = [df.theories.HighDimensional().cost(one, model(one)) for one in (few, many)]
     seconds, memory = reduction_cost(float(many.spectrum.largest), 6, 100_000, 2.0)
     assert predicted[1].seconds - predicted[0].seconds > seconds > 5
     assert predicted[1].memory > memory > 4e8

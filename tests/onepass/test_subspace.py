@@ -20,7 +20,7 @@ AT_ZERO = jnp.zeros((2, 0))  # planes on which labels bend: those through zero o
 
 def committee(name, overlap, d=20):
     network = df.TwoLayer(width=6, activation=name, second_layer="trained")
-    return df.model(
+    return df.extend.model(
         df.Problem(dimension=d, network=network, data=df.Teacher(units=2, activation=name, overlap=overlap))
     )
 
@@ -62,7 +62,7 @@ def test_a_committee_is_the_closure_of_wide_networks(name, d, overlap, kinks):
 @pytest.mark.parametrize("d", [inf, 12.0])
 def test_velocity_is_the_gradient_of_the_risk(d):
     labels = lambda z: z[:, 0] + jnp.tanh(z[:, 0] * z[:, 1])  # noqa: E731
-    field = subspace(df.activation("hard-tanh"), labels, smooth_plane(2), d=d, train_b=True, orders=4)
+    field = subspace(df.extend.activation("hard-tanh"), labels, smooth_plane(2), d=d, train_b=True, orders=4)
     neurons = some_neurons(4)
     terms = eqx.filter_jit(field.terms)
     velocity, h = terms(neurons)[0], 1e-5
@@ -78,7 +78,7 @@ def test_velocity_is_the_gradient_of_the_risk(d):
 def test_finite_risk_is_that_of_data(name):
     """Inputs and weights in d = 5 dimensions: (y - f)(y - f') with directions of their own has the risk as its mean."""
     rng, d, neurons, samples, copies = np.random.default_rng(4), 5, some_neurons(3, 2, 5), 20_000, 40
-    sigma, labels = df.activation(name), lambda z: jnp.tanh(z[:, 0]) + 0.5 * z[:, 1]
+    sigma, labels = df.extend.activation(name), lambda z: jnp.tanh(z[:, 0]) + 0.5 * z[:, 1]
     x = rng.normal(size=(samples, d))
     y = np.asarray(labels(jnp.asarray(x[:, :2])))
     fs = []
@@ -95,7 +95,7 @@ def test_finite_risk_is_that_of_data(name):
 
 def test_tends_to_its_limit_like_one_over_d():
     labels, neurons = lambda z: jnp.tanh(z[:, 0]), some_neurons(6, 1)
-    run = lambda d: subspace(df.activation("relu"), labels, smooth_plane(1), d=d).terms(neurons)  # noqa: E731
+    run = lambda d: subspace(df.extend.activation("relu"), labels, smooth_plane(1), d=d).terms(neurons)  # noqa: E731
     velocity, risk = run(inf)
     gaps = []
     for d in (81.0, 641.0):
@@ -111,7 +111,7 @@ def test_tends_to_its_limit_like_one_over_d():
 def test_finite_dimension_is_what_sgd_feels():
     """Batches of 32, 500 neurons, d = 4: the equations at d = inf are far off, those at d are not."""
     d, n, batch, eps, steps = 4, 500, 32, 2e-3, 1500
-    rng, sigma = np.random.default_rng(7), df.activation("relu")
+    rng, sigma = np.random.default_rng(7), df.extend.activation("relu")
     a, w = jnp.ones(n), jnp.asarray(rng.normal(size=(n, d)))
 
     def step(state, key):
@@ -139,7 +139,7 @@ def test_finite_dimension_is_what_sgd_feels():
 
 def test_a_single_index_is_learned_and_the_risk_falls():
     labels = lambda z: jax.scipy.special.erf(2 * z[:, 0] / jnp.sqrt(2.0))  # noqa: E731
-    field = subspace(df.activation("erf"), labels, smooth_plane(1))
+    field = subspace(df.extend.activation("erf"), labels, smooth_plane(1))
     start = SubspaceNeurons(jnp.linspace(-1, 1, 20), jnp.zeros(20), jnp.zeros((20, 1)), jnp.ones(20))
     run = solve(field, start, jnp.asarray([1.0, 5.0, 20.0]), 0.05)
     assert run.falls.all()
@@ -148,7 +148,7 @@ def test_a_single_index_is_learned_and_the_risk_falls():
 
 
 def test_frozen_weights_are_not_moved():
-    field = subspace(df.activation("erf"), lambda z: z[:, 0], smooth_plane(1), train_w=False)
+    field = subspace(df.extend.activation("erf"), lambda z: z[:, 0], smooth_plane(1), train_w=False)
     velocity, _ = field.terms(some_neurons(5, 1))
     np.testing.assert_array_equal(velocity.s, 0.0)
     np.testing.assert_array_equal(velocity.r, 0.0)
@@ -169,7 +169,7 @@ def test_planes_average_a_gaussian():
 
 def test_shares_count_particles():
     """A particle of share 2/n is two particles."""
-    field = subspace(df.activation("erf"), lambda z: jnp.tanh(z[:, 0]), smooth_plane(2), d=30.0)
+    field = subspace(df.extend.activation("erf"), lambda z: jnp.tanh(z[:, 0]), smooth_plane(2), d=30.0)
     neurons = some_neurons(5)
     twice = jax.tree.map(lambda x: jnp.concatenate([x, x[:1]]), neurons)
     shares = jnp.asarray([2.0, 1.0, 1.0, 1.0, 1.0]) / 6
@@ -183,6 +183,6 @@ def test_shares_count_particles():
 
 def test_bad_input_is_told():
     with pytest.raises(ProblemError, match=r"k = 3 in d = 3 .* give 1 <= k < d"):
-        subspace(df.activation("erf"), lambda z: z[:, 0], smooth_plane(3), d=3.0)
+        subspace(df.extend.activation("erf"), lambda z: z[:, 0], smooth_plane(3), d=3.0)
     with pytest.raises(ProblemError, match="dimension is 1; averages over directions need at least 2"):
-        subspace(df.activation("erf"), lambda z: z[:, 0], smooth_plane(1), d=2.0)
+        subspace(df.extend.activation("erf"), lambda z: z[:, 0], smooth_plane(1), d=2.0)

@@ -64,7 +64,7 @@ def overlaps(U, a):
 def test_the_exact_system_is_the_projected_gradient_of_the_risk(activation):
     """eps a' = -m dR/da and u' = -m (I - u uT) dR/du, by central differences of the risk in weights of 7 dimensions."""
     eps, d, h = 0.02, 7, 1e-5
-    model = df.model(problem(eps, dimension=d, activation=activation))
+    model = df.extend.model(problem(eps, dimension=d, activation=activation))
     U, a = network(d), jnp.asarray([0.4, -1.0, 1.3, 0.2, -0.6])
 
     @jax.jit
@@ -95,7 +95,7 @@ def test_the_mean_field_form_is_that_of_the_sheet():
     da = (c[0] + c[1] * s + c[2] * s**2 - U @ a / M) / eps
     ds = a * (1 - s**2) * (c[1] + 2 * c[2] * s - slope @ (a * s) / M)
     state = Particles(jnp.asarray(s)[:, None], jnp.asarray(1 - s**2), jnp.asarray(a))
-    found = Dimensionless(self_term=False).velocity(df.model(problem(eps)), jnp.zeros(()), state)
+    found = Dimensionless(self_term=False).velocity(df.extend.model(problem(eps)), jnp.zeros(()), state)
     np.testing.assert_allclose(found.a, da, rtol=1e-11)
     np.testing.assert_allclose(found.M[:, 0], ds, rtol=1e-11)
     np.testing.assert_allclose(2 * s * found.M[:, 0] + found.q, 0, atol=1e-13)
@@ -121,9 +121,9 @@ def test_wide_limits_keep_norms_on_the_sphere_for_any_teacher(limit):
 def test_components_add_up_to_the_risk(limit):
     """A quartic network has parts of degree 0 to 4 and no more, and so has the target."""
     p = problem(activation={"polynomial": [0.2, 0.5, 0.3, 0.1, 0.05]}, phi=(0.3, 1.0, 0.2, 0.1, 0.4))
-    state = limit.initial(df.model(p), df.draw_start(p, jax.random.key(2), vectors=False))
+    state = limit.initial(df.extend.model(p), df.extend.draw_start(p, jax.random.key(2), vectors=False))
     observe = eqx.filter_jit(limit.observe)
-    seen = observe(df.model(p), jax.tree.map(lambda x: x[None, None], state))
+    seen = observe(df.extend.model(p), jax.tree.map(lambda x: x[None, None], state))
     assert seen["components"].shape == (1, 1, 5)
     assert (seen["components"] > 0).all()
     np.testing.assert_allclose(jnp.sum(seen["components"], axis=-1), seen["risk"], rtol=1e-12)
@@ -132,7 +132,7 @@ def test_components_add_up_to_the_risk(limit):
 @pytest.mark.slow
 def test_components_are_averages_over_inputs():
     """Of degree 1 and 0: E[f] and E[x f] on samples, for a network of erf units of other norms."""
-    model = df.model(problem(activation="tanh", phi=(0.5, 1.2)))
+    model = df.extend.model(problem(activation="tanh", phi=(0.5, 1.2)))
     U, a = network(6) * jnp.asarray([0.7, 1.2, 0.9, 1.5, 1.1, 1.0])[:, None], jnp.asarray([0.4, -1.0, 1.3, 0.2, -0.6])
     x = jax.random.normal(jax.random.key(0), (400_000, 6))
     x = jnp.concatenate([x, -x])
@@ -143,14 +143,14 @@ def test_components_are_averages_over_inputs():
 
 @pytest.mark.slow
 def test_implicit_steps_are_taken_where_they_pay_and_agree_with_explicit_ones():
-    fast, slow = df.model(problem(1e-4)), df.model(problem(2e-4))
+    fast, slow = df.extend.model(problem(1e-4)), df.extend.model(problem(2e-4))
     assert implicit_steps(fast, 35)
     assert not implicit_steps(slow, 35)
     assert not implicit_steps(fast, 101)
-    assert implicit_steps(df.model(problem(1e-5)), 400)
-    assert not implicit_steps(df.model(problem(1e-5)), 401)
-    assert not implicit_steps(df.model(problem(1e-5, **{"network.second_layer": "fixed"})), 35)
-    start = df.draw_start(problem(), jax.random.key(3), vectors=False)
+    assert implicit_steps(df.extend.model(problem(1e-5)), 400)
+    assert not implicit_steps(df.extend.model(problem(1e-5)), 401)
+    assert not implicit_steps(df.extend.model(problem(1e-5, **{"network.second_layer": "fixed"})), 35)
+    start = df.extend.draw_start(problem(), jax.random.key(3), vectors=False)
     forced = eqx.tree_at(lambda m: m.eta_a, slow, fast.eta_a)
     times = jnp.asarray([1e-4, 1e-2, 0.3])
     run = eqx.filter_jit(lambda model: GradientFlow().run(model, start, times, jax.random.key(0)))
@@ -179,7 +179,7 @@ def test_eps_is_first_layer_rate_over_second_layer_rate():
     assert rate_ratio(problem(1e-3)) == pytest.approx(1e-3)
     summed = problem(1e-3).replace(**{"network.scaling": "sqrt"})
     assert rate_ratio(summed) == pytest.approx(1e-3 / M)
-    assert float(df.model(summed).eta_a) == pytest.approx(1 / rate_ratio(summed))
+    assert float(df.extend.model(summed).eta_a) == pytest.approx(1 / rate_ratio(summed))
     with pytest.raises(ProblemError, match="does not learn"):
         rate_ratio(problem().replace(**{"network.second_layer": "fixed"}))
 
@@ -245,7 +245,7 @@ def test_time_scales_have_their_exponents():
 @pytest.mark.slow
 def test_gradients_and_vmap_pass_through_implicit_steps():
     p = problem(1e-4, width=2, activation="erf", phi=(0.0, 1.0, 0.5))
-    model, start = df.model(p), df.draw_start(p, jax.random.key(3), vectors=False)
+    model, start = df.extend.model(p), df.extend.draw_start(p, jax.random.key(3), vectors=False)
     assert implicit_steps(model, 8)
 
     def last_risk(factor):

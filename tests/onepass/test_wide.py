@@ -29,7 +29,7 @@ def risk_of_particles(limit, model, particles, times):
 
 def started(measured):
     """A start that is known by its overlaps or particles alone."""
-    return df.Start(measured, None, jnp.zeros(measured.a.shape[-1]))
+    return df.extend.Start(measured, None, jnp.zeros(measured.a.shape[-1]))
 
 
 def problem(**changes):
@@ -40,7 +40,7 @@ def problem(**changes):
 
 
 def start_of(p, seed=3):
-    return df.draw_start(p, jax.random.key(seed), vectors=False)
+    return df.extend.draw_start(p, jax.random.key(seed), vectors=False)
 
 
 @pytest.mark.slow
@@ -48,19 +48,19 @@ def start_of(p, seed=3):
 def test_time_zero_is_the_start(limit):
     p = problem()
     start = start_of(p)
-    found = solve(limit, df.model(p), start, jnp.asarray([0.0, 1.0]))
+    found = solve(limit, df.extend.model(p), start, jnp.asarray([0.0, 1.0]))
     assert set(found) == {"risk", "M", "Q_diagonal", "a"}
     np.testing.assert_array_equal(found["M"][0, 0], start.overlaps.M)
     np.testing.assert_allclose(found["Q_diagonal"][0, 0], jnp.diagonal(start.overlaps.Q), rtol=1e-13)
     # the risk differs by the overlaps of the orthogonal parts, of order 1/sqrt(d)
-    np.testing.assert_allclose(found["risk"][0, 0], risk(df.model(p), start.overlaps), atol=0.02)
+    np.testing.assert_allclose(found["risk"][0, 0], risk(df.extend.model(p), start.overlaps), atol=0.02)
 
 
 @pytest.mark.slow
 @BOTH
 def test_results_are_recorded_with_the_diagonal_of_q(limit):
     p = problem(**{"run.until": 2.0, "run.points": 5})
-    recorded = df.record(p, limit, start_of(p), KEY)
+    recorded = df.extend.record(p, limit, start_of(p), KEY)
     assert recorded["Q_diagonal"].dims == ("time", "replica", "unit")
     assert np.isfinite(recorded["risk"]).all()
 
@@ -70,8 +70,8 @@ def test_results_are_recorded_with_the_diagonal_of_q(limit):
 def test_units_have_no_order(limit):
     p = problem(**{"network.second_layer": "trained"})
     overlaps, order = start_of(p).overlaps, np.array([3, 0, 5, 1, 4, 2])
-    shuffled = df.Overlaps(overlaps.Q[order][:, order], overlaps.M[order], overlaps.a[order])
-    one, other = (solve(limit, df.model(p), started(o), jnp.asarray([3.0])) for o in (overlaps, shuffled))
+    shuffled = df.extend.Overlaps(overlaps.Q[order][:, order], overlaps.M[order], overlaps.a[order])
+    one, other = (solve(limit, df.extend.model(p), started(o), jnp.asarray([3.0])) for o in (overlaps, shuffled))
     np.testing.assert_allclose(one["M"][0, 0][order], other["M"][0, 0], rtol=1e-7)
     np.testing.assert_allclose(one["a"][0, 0][order], other["a"][0, 0], rtol=1e-7)
     np.testing.assert_allclose(one["risk"], other["risk"], rtol=1e-7)
@@ -81,10 +81,10 @@ def test_units_have_no_order(limit):
 def test_mean_field_becomes_dimensionless_as_the_dimension_grows():
     p, times = problem(), jnp.asarray([4.0])
     start = start_of(p)
-    limit = solve(Dimensionless(), df.model(p), start, times)["risk"][0, 0]
+    limit = solve(Dimensionless(), df.extend.model(p), start, times)["risk"][0, 0]
     gaps = []
     for d in (100, 1000, 10000):
-        at_d = eqx.tree_at(lambda m: m.dimension, df.model(p), jnp.asarray(1.0 * d))
+        at_d = eqx.tree_at(lambda m: m.dimension, df.extend.model(p), jnp.asarray(1.0 * d))
         gaps.append(abs(float(solve(MeanField(nodes=12), at_d, start, times)["risk"][0, 0] - limit)))
     np.testing.assert_allclose(np.array(gaps[:2]) / np.array(gaps[1:]), 10.0, rtol=0.1)
 
@@ -97,7 +97,7 @@ def test_narrow_and_wide_code_agree_on_copies(self_term):
     few = draw_particles(p, KEY)
     many = jax.tree.map(lambda x: jnp.tile(x, (7,) + (1,) * (x.ndim - 1)), few)
     limit, times = Dimensionless(self_term=self_term), jnp.asarray([2.0])
-    one, other = (risk_of_particles(limit, df.model(q), s, times)[0] for q, s in ((p, few), (wide, many)))
+    one, other = (risk_of_particles(limit, df.extend.model(q), s, times)[0] for q, s in ((p, few), (wide, many)))
     if self_term:
         assert abs(one - other) > 1e-4
     else:
@@ -110,9 +110,9 @@ def test_decay_and_schedule_are_those_of_the_overlap_equations():
     schedule = {"kind": "exponential", "scale": 2.0}
     p = problem(**{"training.weight_decay": 0.3, "training.schedule": schedule, "network.second_layer": "trained"})
     p = p.replace(**{"training.second_layer_decay": 0.2, "training.second_layer_rate": 0.7})
-    m, state, t = df.model(p), draw_particles(p, KEY), jnp.asarray(1.3)
+    m, state, t = df.extend.model(p), draw_particles(p, KEY), jnp.asarray(1.3)
     N = state.along(m.target.P)
-    full = df.GradientFlow().velocity(m, t, df.Overlaps(N @ N.T + jnp.diag(state.q), state.M, state.a))
+    full = df.theories.GradientFlow().velocity(m, t, df.extend.Overlaps(N @ N.T + jnp.diag(state.q), state.M, state.a))
     found = Dimensionless().velocity(m, t, state)
     np.testing.assert_allclose(found.M, full.M, atol=1e-13)
     np.testing.assert_allclose(found.a, full.a, atol=1e-13)
@@ -122,9 +122,9 @@ def test_decay_and_schedule_are_those_of_the_overlap_equations():
 
 def gaps_to_gradient_flow(width, self_term):
     p = df.Problem(dimension=1000, network=df.TwoLayer(width=width), data=df.Teacher(units=2))
-    start, times = df.draw_start(p, jax.random.key(width), vectors=False), jnp.linspace(0.0, 10.0, 21)
-    flow = solve(df.GradientFlow(rtol=1e-6), df.model(p), start, times)["risk"][:, 0]
-    return np.asarray(solve(Dimensionless(self_term=self_term), df.model(p), start, times)["risk"][:, 0] - flow)
+    start, times = df.extend.draw_start(p, jax.random.key(width), vectors=False), jnp.linspace(0.0, 10.0, 21)
+    flow = solve(df.theories.GradientFlow(rtol=1e-6), df.extend.model(p), start, times)["risk"][:, 0]
+    return np.asarray(solve(Dimensionless(self_term=self_term), df.extend.model(p), start, times)["risk"][:, 0] - flow)
 
 
 @pytest.mark.slow
@@ -148,7 +148,7 @@ def test_without_self_term_late_risks_are_better_and_early_ones_worse():
 @BOTH
 def test_gradient_of_the_final_risk_against_differences(limit):
     p = problem(**{"training.weight_decay": 0.1})
-    start, at = start_of(p), df.model(p)
+    start, at = start_of(p), df.extend.model(p)
     tight = eqx.tree_at(lambda one: (one.rtol, one.atol), limit, (1e-10, 1e-12))
 
     def final(omega):
@@ -188,9 +188,9 @@ def test_the_sphere_is_not_refused(limit):
 def test_the_projection_is_that_of_the_overlap_equations():
     """At one instant, with orthogonal parts that do not meet, as for free norms; decay is undone."""
     p = problem(**{"training.spherical": True, "training.weight_decay": 0.3, "network.second_layer": "trained"})
-    m, state, t = df.model(p), draw_particles(p, KEY), jnp.asarray(0.0)
+    m, state, t = df.extend.model(p), draw_particles(p, KEY), jnp.asarray(0.0)
     N = state.along(m.target.P)
-    full = df.GradientFlow().velocity(m, t, df.Overlaps(N @ N.T + jnp.diag(state.q), state.M, state.a))
+    full = df.theories.GradientFlow().velocity(m, t, df.extend.Overlaps(N @ N.T + jnp.diag(state.q), state.M, state.a))
     found = Dimensionless().velocity(m, t, state)
     np.testing.assert_allclose(found.M, full.M, atol=1e-13)
     np.testing.assert_allclose(found.a, full.a, atol=1e-13)
@@ -212,7 +212,7 @@ def test_refusals_say_what_to_change():
 def test_a_series_that_leaves_terms_out_is_reported():
     p = problem(**{"network.width": 40, "network.activation": "relu", "data.activation": "relu"})
     inside = Particles(jnp.ones((40, 2)), jnp.full(40, 1e-4), jnp.ones(40))
-    limit, m = Dimensionless(), df.model(p)
+    limit, m = Dimensionless(), df.extend.model(p)
     assert "leaves out terms of size" in str(limit.failure(m, limit.begin(m, started(inside), 1, KEY)))
     assert limit.failure(m, limit.begin(m, started(draw_particles(p, KEY)), 1, KEY)) is None
 
@@ -220,7 +220,7 @@ def test_a_series_that_leaves_terms_out_is_reported():
 @pytest.mark.slow
 def test_divergence_is_reported_with_the_time():
     p = problem(**{"network.width": 2})
-    one, m = Dimensionless(), df.model(p)
+    one, m = Dimensionless(), df.extend.model(p)
     far = Particles(jnp.full((2, 2), 2e6), jnp.ones(2), jnp.ones(2))  # beyond the threshold of the event from the start
     state, _ = eqx.filter_jit(one.advance)(m, one.begin(m, started(far), 1, KEY), jnp.asarray([1.0]))
     assert "cannot start: overlaps above 1e+06 never come back" in str(one.failure(m, state))

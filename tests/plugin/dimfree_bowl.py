@@ -8,10 +8,9 @@ from pydantic import NonNegativeFloat, PositiveFloat
 
 import dimfree as df
 from dimfree.drawing import draw_account, looks, told
-from dimfree.problem.section import Section
 
 
-class Bowl(Section):
+class Bowl(df.extend.Section):
     """The loss curvature |w|²/2 per coordinate, seen with gradient noise of variance `noise`."""
 
     title: ClassVar[str] = "[data]"
@@ -20,7 +19,7 @@ class Bowl(Section):
     noise: NonNegativeFloat = 0.1
 
 
-class Rolling(Section):
+class Rolling(df.extend.Section):
     """w <- w - learning_rate (curvature w + noise)."""
 
     title: ClassVar[str] = "[training]"
@@ -42,7 +41,7 @@ class BowlProblem(df.Problem):
         return self.training.learning_rate
 
 
-class BowlModel(df.Model):
+class BowlModel(df.extend.Model):
     """The problem in letters: what is static decides of the compilation, what is an array can be changed and differentiated."""
 
     about: ClassVar[str] = "a bowl"
@@ -62,20 +61,20 @@ def bowl_start(problem: BowlProblem, key: jax.Array, needs: frozenset[str]) -> j
     return jax.random.normal(key, (problem.dimension,))
 
 
-class Ball(df.Evolution[BowlModel, jax.Array, tuple[jax.Array, jax.Array, jax.Array]]):
+class Ball(df.extend.Evolution[BowlModel, jax.Array, tuple[jax.Array, jax.Array, jax.Array]]):
     """The real thing: many balls that start together."""
 
     name: ClassVar[str] = "ball"
     summary: ClassVar[str] = "real noisy descent in a bowl"
     cites: ClassVar[tuple[str, ...]] = ()
-    models: ClassVar[type[df.Model]] = BowlModel
+    models: ClassVar[type[df.extend.Model]] = BowlModel
     real: ClassVar[bool] = True  # theories are measured against it
     stochastic: ClassVar[bool] = True  # it has as many replicas as the run asks for
     scatters: ClassVar[bool] = True
 
     def cost(self, problem, model):
         steps = problem.steps(problem.run.until)
-        return df.Cost(seconds=1.0 + 1e-8 * steps * model.dimension, steps=steps, memory=1e6)
+        return df.extend.Cost(seconds=1.0 + 1e-8 * steps * model.dimension, steps=steps, memory=1e6)
 
     def begin(self, model, start, replicas, key):
         return jnp.broadcast_to(start, (replicas, *start.shape)), jnp.zeros((), int), key
@@ -95,15 +94,17 @@ class Ball(df.Evolution[BowlModel, jax.Array, tuple[jax.Array, jax.Array, jax.Ar
         return (balls, done, state[2]), {"risk": risk}
 
 
-class SmallSteps(df.Evolution[BowlModel, jax.Array, jax.Array]):
+class SmallSteps(df.extend.Evolution[BowlModel, jax.Array, jax.Array]):
     """The limit of small steps, with an observable that dimfree has never heard of."""
 
     name: ClassVar[str] = "small-steps"
     summary: ClassVar[str] = "the bowl in continuous time"
     cites: ClassVar[tuple[str, ...]] = ()
-    models: ClassVar[type[df.Model]] = BowlModel
-    variables: ClassVar[dict[str, df.Variable]] = {
-        "temperature": df.Variable(("time", "replica"), "1", "noise of the steps, learning rate times variance over 2"),
+    models: ClassVar[type[df.extend.Model]] = BowlModel
+    variables: ClassVar[dict[str, df.extend.Variable]] = {
+        "temperature": df.extend.Variable(
+            ("time", "replica"), "1", "noise of the steps, learning rate times variance over 2"
+        ),
     }
 
     def refuses(self, problem, model):
@@ -112,7 +113,7 @@ class SmallSteps(df.Evolution[BowlModel, jax.Array, jax.Array]):
         return "steps of learning_rate * curvature >= 1 are not small; lower training.learning_rate."
 
     def cost(self, problem, model):
-        return df.Cost(seconds=0.5, steps=1, memory=1e5)
+        return df.extend.Cost(seconds=0.5, steps=1, memory=1e5)
 
     def begin(self, model, start, replicas, key):
         return jnp.mean(start**2)
@@ -133,7 +134,7 @@ def draw(figure, problem, accounts):
     axes.legend(frameon=False)
 
 
-SETTING = df.Setting(
+SETTING = df.extend.Setting(
     name="a bowl",
     problem=BowlProblem,
     model="dimfree_bowl:bowl_model",

@@ -59,7 +59,7 @@ def test_time_step():
     ("problem", "step"),
     [
         (df.Problem(dimension=500), "0.0005 (steps * learning_rate / (width * dimension))"),
-        (df.DataSetProblem(), "0.2 (steps * learning_rate)"),
+        (df.extend.DataSetProblem(), "0.2 (steps * learning_rate)"),
     ],
     ids=["one-pass", "data-set"],
 )

@@ -50,8 +50,8 @@ LEMMAS = Lemmas(
 def _schedules() -> Schedules:
     """A schedule on its bound, a greedy one that diverges, and replicas that do."""
     grid = Grid(PROBLEM.run.until, 400)
-    starts = df.Overlaps(jnp.zeros((2, 4, 4)), jnp.zeros((2, 4, 2)), jnp.zeros((2, 4)))
-    course = Course(steerable(df.model(PROBLEM)), starts, grid, "mean-log", np.array([1.0, 0.0]))
+    starts = df.extend.Overlaps(jnp.zeros((2, 4, 4)), jnp.zeros((2, 4, 2)), jnp.zeros((2, 4)))
+    course = Course(steerable(df.extend.model(PROBLEM)), starts, grid, "mean-log", np.array([1.0, 0.0]))
     knots = df.LinearKnots(times=(0.0, 250.0, 499.0, 500.0), factors=(2.0, 2.0, 1.0, 0.1))
     curve = np.geomspace(1, 1e-3, 81)[:, None] * np.ones(2)
     tried = {
@@ -98,7 +98,7 @@ ANSWERS: list[Answer] = [
     Couplings(PROBLEM, np.array([1.0, 2.0]), RNG.uniform(1, 2, (5, 1, 2)), RNG.uniform(1, 2, (3, 1, 2)), 0.0),
     Slopes(PROBLEM, (Sweep("width", np.array([2.0, 4.0]), RNG.uniform(1, 2, (7, 2, 3))),)),
     Temperature(
-        df.DataSetProblem(run=df.Run(seed=7)),
+        df.extend.DataSetProblem(run=df.Run(seed=7)),
         (
             Curve("dmft", np.arange(4.0), CHI, 0.3 * CHI),
             Curve("simulation", np.arange(4.0), CHI, np.array([[0.31], [0.32]]) * CHI),
@@ -107,7 +107,7 @@ ANSWERS: list[Answer] = [
         "the loss is [data] of another kind.",
     ),
     LearningCurve(
-        df.DataSetProblem(data=df.SignTeacher(), run=df.Run(seed=7)),
+        df.extend.DataSetProblem(data=df.SignTeacher(), run=df.Run(seed=7)),
         np.array([1.0, 2.0]),
         {
             name: Line("[a line]", np.array([1.0, 2.0]), np.array([0.3, np.nan]))
@@ -119,7 +119,7 @@ ANSWERS: list[Answer] = [
         ("a remark on [data].",),
     ),
     Laziness(
-        df.LazyProblem(run=df.Run(seed=7)),
+        df.extend.LazyProblem(run=df.Run(seed=7)),
         np.array([0.1, 1.0]),
         {name: RNG.uniform(1, 2, (2, 2)) for name in QUANTITIES},
         ((LEMMAS, LEMMAS), (LEMMAS, LEMMAS)),

@@ -10,7 +10,7 @@ from dimfree.gallery.optimal_schedule import CASES, committee
 A, B = (committee(*one) for one in CASES.values())
 
 
-def single(activation: str, noise: float, until: float, M: float, **more: object) -> df.OnePassProblem:
+def single(activation: str, noise: float, until: float, M: float, **more: object) -> df.extend.OnePassProblem:
     """One unit learns one unit."""
     return df.Problem(
         dimension=1000,
@@ -22,17 +22,17 @@ def single(activation: str, noise: float, until: float, M: float, **more: object
     )
 
 
-def linear(noise: float, until: float, M: float = 0.0) -> df.OnePassProblem:
+def linear(noise: float, until: float, M: float = 0.0) -> df.extend.OnePassProblem:
     """Problem D."""
     return single("linear", noise, until, M)
 
 
-def phase_retrieval(noise: float, until: float, M: float = 0.1) -> df.OnePassProblem:
+def phase_retrieval(noise: float, until: float, M: float = 0.1) -> df.extend.OnePassProblem:
     """Problem C, on the sphere."""
     return single("square", noise, until, M, spherical=True)
 
 
-def best_of(problem: df.OnePassProblem, **options: object):
+def best_of(problem: df.extend.OnePassProblem, **options: object):
     """The best schedule, without what takes longest."""
     return df.optimise(problem, **{"knots": 25, "against": "greedy", "confirm": "none"} | options)
 

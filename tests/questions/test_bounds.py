@@ -60,15 +60,15 @@ def test_rates_are_those_of_the_theorems():
 def test_what_is_bounded():
     names = {"erf": True, "tanh": True, "sigmoid": True, "sin": True, "hard-tanh": True, "relu": False, "he3": False}
     names |= {"softplus": False, "linear": False, "leaky-relu": False}
-    assert {name: is_bounded(df.activation(name)) for name in names} == names
+    assert {name: is_bounded(df.extend.activation(name)) for name in names} == names
     assert is_bounded(TRUNCATED_RELU)
 
 
 def test_bounds_refuse_where_an_assumption_fails():
     one = BOUNDS["fixed-coefficients"]
-    one(SIZES, Known(df.activation("erf"), 1.0, 1.0))
+    one(SIZES, Known(df.extend.activation("erf"), 1.0, 1.0))
     for known, reason in (
-        (Known(df.activation("relu")), "assumes a bounded activation, and relu is not"),
+        (Known(df.extend.activation("relu")), "assumes a bounded activation, and relu is not"),
         (Known(largest_label=inf), "assumes bounded labels"),
         (Known(largest_coefficient=inf), "assumes a bounded second layer"),
     ):
@@ -77,7 +77,7 @@ def test_bounds_refuse_where_an_assumption_fails():
     with pytest.raises(RefusalError, match=r"stated for T >= 1, and T is 0\.5"):
         one({**SIZES, "T": 0.5})
     with pytest.raises(RefusalError, match="relu has kinks"):
-        BOUNDS["hypercube"](SIZES, Known(df.activation("relu")))
+        BOUNDS["hypercube"](SIZES, Known(df.extend.activation("relu")))
     with pytest.raises(RefusalError, match="positive sizes, and N is 0"):
         one({**SIZES, "N": 0})
     with pytest.raises(ProblemError, match="needs D, T; give N, D, eps, T, z, K"):

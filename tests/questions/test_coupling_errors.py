@@ -40,8 +40,8 @@ def test_sgd_is_the_vector_sgd_of_the_same_start(tiny):
     """Also at times that are no whole blocks of samples."""
     p = tiny.problem
     key = jax.random.split(jax.random.key(p.run.seed), 3)[1]
-    start = df.draw_start(p, jax.random.fold_in(key, 0), vectors=True)
-    run = df.VectorSGD().run(df.model(p), start, jnp.asarray(tiny.times), jax.random.fold_in(key, 1))
+    start = df.extend.draw_start(p, jax.random.fold_in(key, 0), vectors=True)
+    run = df.experiments.VectorSGD().run(df.extend.model(p), start, jnp.asarray(tiny.times), jax.random.fold_in(key, 1))
     np.testing.assert_allclose(tiny.risks[DYNAMICS.index("SGD"), 1], run["risk"][:, 0], rtol=1e-10)
 
 

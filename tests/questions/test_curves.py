@@ -12,7 +12,7 @@ from dimfree.dataset.ends.diagnosis import misfits, signal
 from dimfree.errors import ProblemError, RefusalError
 from dimfree.setting import model_of
 
-RIDGE = df.DataSetProblem(
+RIDGE = df.extend.DataSetProblem(
     dimension=100, data=df.SignTeacher(), training=df.MultiPass(loss="square", weight_decay=0.5), run=df.Run(seed=3)
 )
 

@@ -25,10 +25,10 @@ def phase_retrieval(learning_rate: float, width: int, noise: float, dimension: i
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 3])
 def test_escape_rate_is_the_growth_rate_of_the_ode(width):
-    model = df.model(phase_retrieval(0.1, width, 0.3))
+    model = df.extend.model(phase_retrieval(0.1, width, 0.3))
     m = 1e-6
-    velocity = df.HighDimensional().velocity(
-        model, jnp.zeros(()), df.Overlaps(jnp.eye(width), jnp.full((width, 1), m), jnp.ones(width))
+    velocity = df.theories.HighDimensional().velocity(
+        model, jnp.zeros(()), df.extend.Overlaps(jnp.eye(width), jnp.full((width, 1), m), jnp.ones(width))
     )
     np.testing.assert_allclose(velocity.M / m, 4 * formulas.escape_rate(0.1, width, 0.3), rtol=1e-9)
 
@@ -37,9 +37,11 @@ def test_escape_rate_is_the_growth_rate_of_the_ode(width):
 def test_logistic_time_is_where_the_ode_exits():
     start, threshold = 0.003, 0.4
     t = formulas.logistic(start, threshold, learning_rate=0.05, noise=0.3)
-    initial = df.Start(df.Overlaps(jnp.eye(1), jnp.full((1, 1), np.sqrt(start)), jnp.ones(1)), None, jnp.zeros(1))
-    run = eqx.filter_jit(lambda *arguments: df.HighDimensional().run(*arguments, jax.random.key(0), 1))
-    risk = run(df.model(phase_retrieval(0.05, 1, 0.3)), initial, jnp.asarray([0.0, t]))["risk"][:, 0]
+    initial = df.extend.Start(
+        df.extend.Overlaps(jnp.eye(1), jnp.full((1, 1), np.sqrt(start)), jnp.ones(1)), None, jnp.zeros(1)
+    )
+    run = eqx.filter_jit(lambda *arguments: df.theories.HighDimensional().run(*arguments, jax.random.key(0), 1))
+    risk = run(df.extend.model(phase_retrieval(0.05, 1, 0.3)), initial, jnp.asarray([0.0, t]))["risk"][:, 0]
     assert risk[1] / risk[0] == pytest.approx(1 - threshold, rel=1e-6)
 
 
@@ -99,9 +101,11 @@ def test_many_units_at_any_dimension_without_vectors():
 def test_second_moment_against_the_chain():
     """Equation (6.7); its own corrections are about 9/d, below the error bar, and the noise makes a ninth of the value."""
     problem, time = phase_retrieval(0.15, 3, 0.5), 0.1
-    start = df.Start(df.Overlaps(jnp.eye(3), jnp.full((3, 1), 1000**-0.5), jnp.ones(3)), None, jnp.zeros(3))
-    run = eqx.filter_jit(lambda *arguments: df.OverlapChain().run(*arguments, jax.random.key(1), 3000))
-    m = np.asarray(run(df.model(problem), start, jnp.asarray([time]))["M"])[0, :, :, 0]
+    start = df.extend.Start(
+        df.extend.Overlaps(jnp.eye(3), jnp.full((3, 1), 1000**-0.5), jnp.ones(3)), None, jnp.zeros(3)
+    )
+    run = eqx.filter_jit(lambda *arguments: df.experiments.OverlapChain().run(*arguments, jax.random.key(1), 3000))
+    m = np.asarray(run(df.extend.model(problem), start, jnp.asarray([time]))["M"])[0, :, :, 0]
     mu = problem.dimension * np.sum(m**2, axis=1)
     error = mu.std() / np.sqrt(len(mu))
     expected = formulas.second_moment(3.0, time, 0.15, 3, 0.5)

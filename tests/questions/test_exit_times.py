@@ -29,7 +29,9 @@ def _without_diffusion():
     """Its own tests cover it; here it would only compile for long."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            answer, "why_not", lambda one, of: "no time." if isinstance(one, df.Diffusion) else why_not(one, of)
+            answer,
+            "why_not",
+            lambda one, of: "no time." if isinstance(one, df.theories.Diffusion) else why_not(one, of),
         )
         yield
 

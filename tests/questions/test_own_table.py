@@ -13,7 +13,7 @@ from dimfree.questions.curves.own_table import LEARNERS
 from dimfree.setting import model_of
 
 ROWS, COLUMNS = 400, 5
-SQUARE = df.DataSetProblem(
+SQUARE = df.extend.DataSetProblem(
     dimension=COLUMNS, data=df.LinearTeacher(), training=df.MultiPass(loss="square", weight_decay=0.3)
 )
 
@@ -87,7 +87,7 @@ def test_a_budget_that_is_too_small_for_all_rows_has_a_shorter_curve(tmp_path, m
 
 def test_one_column_that_has_all_the_variance_is_named_and_what_to_do_is_said(tmp_path):
     files = table(tmp_path, np.array([1.0, 1.0, 1.0, 50.0, 1.0]))
-    problem = df.DataSetProblem(dimension=COLUMNS, data=df.Table(**files), training=SQUARE.training)
+    problem = df.extend.DataSetProblem(dimension=COLUMNS, data=df.Table(**files), training=SQUARE.training)
     (sentence,) = misfits(model_of(problem))
     assert sentence.startswith("one direction has 100 % of the variance of the 5 features (column 4 varies most)")
     assert "divide each column by its standard deviation first" in sentence

@@ -48,7 +48,9 @@ def test_numbers():
 def test_the_ode_refuses_exactly_where_there_is_none():
     for rate in (79.0, 80.0, 81.0):
         problem = df.Problem(dimension=400, network=df.TwoLayer(width=4), training=df.OnePass(learning_rate=rate))
-        assert (why_not(df.HighDimensional(), problem) is not None) == (classify(400, 4, rate).label == "no_ode")
+        assert (why_not(df.theories.HighDimensional(), problem) is not None) == (
+            classify(400, 4, rate).label == "no_ode"
+        )
 
 
 @pytest.mark.parametrize(("batch", "largest"), [(1, 400), (100, 4000), (20_000, 40_000), (10**6, 40_000)])
@@ -57,7 +59,7 @@ def test_how_large_a_rate_may_be_depends_on_the_batch(batch, largest):
     for rate, exists in ((0.99 * largest, True), (1.01 * largest, False)):
         training = df.OnePass(learning_rate=rate, batch=batch)
         problem = df.Problem(dimension=10**4, network=df.TwoLayer(width=4), training=training, run={"until": 10.0})
-        refusal = why_not(df.HighDimensional(), problem)
+        refusal = why_not(df.theories.HighDimensional(), problem)
         assert (refusal is None) == exists
         assert (regime(problem).regime.label != "no_ode") == exists
         assert exists or f"lower training.learning_rate below {largest:.3g}" in refusal

@@ -18,11 +18,11 @@ PARTS = eqx.filter_jit(parts)
 
 def test_the_right_hand_side_is_a_polynomial_of_the_rate():
     problem = A.replace(**{"network.second_layer": "trained", "training.weight_decay": 0.3, "data.noise": 0.1})
-    start = df.draw_start(problem, jax.random.key(0), vectors=False).overlaps
+    start = df.extend.draw_start(problem, jax.random.key(0), vectors=False).overlaps
     states = jax.tree.map(lambda x: x[None], start)
-    F0, F1, F2 = PARTS(steerable(df.model(problem)), states)
+    F0, F1, F2 = PARTS(steerable(df.extend.model(problem)), states)
     rated = problem.replace(**{"training.schedule": df.LinearKnots(times=(0.0,), factors=(1.7,))})
-    whole = jax.jit(HighDimensional().velocity)(df.model(rated), np.zeros(()), start)
+    whole = jax.jit(HighDimensional().velocity)(df.extend.model(rated), np.zeros(()), start)
     for name in ("Q", "M", "a"):
         told = getattr(F0, name) + 1.7 * getattr(F1, name) + 1.7**2 * getattr(F2, name)
         np.testing.assert_allclose(told[0], getattr(whole, name), rtol=1e-12, atol=1e-14)
@@ -40,9 +40,9 @@ def test_objectives_over_starts():
 
 def test_a_batch_that_grows_with_the_rate_is_the_same_trajectory():
     """At infinite dimension only rate/batch matters (section 2): the same risk at the same t, which is the same samples."""
-    start = df.draw_start(B, jax.random.key(0), vectors=False).overlaps
+    start = df.extend.draw_start(B, jax.random.key(0), vectors=False).overlaps
     large = B.replace(**{"training.learning_rate": 4.0, "training.batch": 4})
-    velocities = [jax.jit(HighDimensional().velocity)(df.model(one), np.zeros(()), start) for one in (B, large)]
+    velocities = [jax.jit(HighDimensional().velocity)(df.extend.model(one), np.zeros(()), start) for one in (B, large)]
     for name in ("Q", "M"):
         np.testing.assert_allclose(*(getattr(one, name) for one in velocities), rtol=1e-13, atol=1e-15)
 
@@ -62,14 +62,14 @@ def test_late_law_of_two_curvatures():
     np.testing.assert_allclose((h @ moved.y / 2) * moved.t, [2.5123, 2.9076, 3.0058, 3.0451], atol=6e-5)
 
 
-def _linearised(problem: df.OnePassProblem) -> np.ndarray:
+def _linearised(problem: df.extend.OnePassProblem) -> np.ndarray:
     """The derivatives of F1 with respect to (Q11, Q12, Q22, M) by differences."""
-    model = steerable(df.model(problem))
-    start = jax.tree.map(lambda x: x[None], df.draw_start(problem, jax.random.key(0), vectors=False).overlaps)
+    model = steerable(df.extend.model(problem))
+    start = jax.tree.map(lambda x: x[None], df.extend.draw_start(problem, jax.random.key(0), vectors=False).overlaps)
 
     def moved(direction: np.ndarray, by: float) -> np.ndarray:
         q, M = by * direction[:3], by * direction[3:].reshape(2, 2)
-        here = df.Overlaps(start.Q + q[[0, 1, 1, 2]].reshape(2, 2), start.M + M, start.a)
+        here = df.extend.Overlaps(start.Q + q[[0, 1, 1, 2]].reshape(2, 2), start.M + M, start.a)
         F1 = PARTS(model, here).F1
         return np.append(np.asarray(F1.Q)[0][[0, 0, 1], [0, 1, 1]], np.asarray(F1.M)[0])
 

@@ -21,8 +21,8 @@ def test_drift_is_that_of_the_spherical_ode(degree):
         network=df.TwoLayer(width=1, activation=name),
         training=df.OnePass(learning_rate=rate, spherical=True),
     )
-    state = df.Overlaps(jnp.eye(1), jnp.full((1, 1), m), jnp.ones(1))
-    velocity = eqx.filter_jit(df.HighDimensional().velocity)(df.model(problem), jnp.zeros(()), state)
+    state = df.extend.Overlaps(jnp.eye(1), jnp.full((1, 1), m), jnp.ones(1))
+    velocity = eqx.filter_jit(df.theories.HighDimensional().velocity)(df.extend.model(problem), jnp.zeros(()), state)
     assert float(hermite_drift(m, degree, rate, noise)) == pytest.approx(float(velocity.M[0, 0]), rel=1e-12)
 
 

@@ -27,8 +27,8 @@ class MoreSamples(DMFT):
         )
 
 
-def problem(until: float = 60.0, dimension: int = 150, **training) -> df.DataSetProblem:
-    return df.DataSetProblem(
+def problem(until: float = 60.0, dimension: int = 150, **training) -> df.extend.DataSetProblem:
+    return df.extend.DataSetProblem(
         dimension=dimension,
         data=df.TwoClusters(samples=3.0, variance=0.5),
         training=df.MultiPass(**(SQUARE | {"batch_fraction": 0.3} | training)),
@@ -86,7 +86,7 @@ def test_a_run_that_is_not_stationary_has_no_temperature(tmp_path):
 
 
 def test_without_noise_there_is_no_temperature():
-    for cold in (problem(batch_fraction=1.0), df.DataSetProblem()):
+    for cold in (problem(batch_fraction=1.0), df.extend.DataSetProblem()):
         with pytest.raises(RefusalError, match="there is no temperature: the full batch without Langevin noise"):
             temperature(cold)
 

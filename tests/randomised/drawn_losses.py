@@ -88,7 +88,7 @@ def with_clipped_norms(rng, parts: dict) -> dict:
     return {"data": data, "network": network, "training": training}
 
 
-def at(parts: dict, d: int, kind: str) -> df.OnePassProblem:
+def at(parts: dict, d: int, kind: str) -> df.extend.OnePassProblem:
     """The problem at a dimension; 1 - momentum goes to 0 as 1/d, so that equations stay of second order."""
     training = dict(parts["training"])
     if kind == "momentum":

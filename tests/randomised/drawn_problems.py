@@ -38,7 +38,7 @@ class Structure:
 class Drawn:
     """One problem in both languages. P are the teacher's overlaps, a is the second layer as the user writes it."""
 
-    problem: df.OnePassProblem
+    problem: df.extend.OnePassProblem
     rule: Rule
     P: np.ndarray
     a: np.ndarray
@@ -153,7 +153,7 @@ def draw(
         **({"start": start} if start else {}),
         **({"run": run} if run else {}),
     )
-    assert isinstance(problem, df.OnePassProblem)
+    assert isinstance(problem, df.extend.OnePassProblem)
     return Drawn(problem, rule, P, a, bias)
 
 

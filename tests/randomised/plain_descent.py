@@ -39,7 +39,7 @@ class Descent:
     overlap: float = 0.0
     start_variance: float = 1.0
 
-    def problem(self, **run: Any) -> df.DataSetProblem:
+    def problem(self, **run: Any) -> df.extend.DataSetProblem:
         """The same in dimfree's words."""
         data: dict[str, Any] = {"kind": self.task, "samples": self.samples}
         if self.task in ("two-clusters", "three-clusters"):
@@ -68,7 +68,7 @@ class Descent:
         }
         start = {"kind": "aligned", "overlap": self.overlap, "variance": self.start_variance}
         made = df.Problem(dimension=self.dimension, data=data, training=training, start=start, run=run)
-        assert isinstance(made, df.DataSetProblem)
+        assert isinstance(made, df.extend.DataSetProblem)
         return made
 
 

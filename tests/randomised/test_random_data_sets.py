@@ -83,7 +83,7 @@ def test_dmft_is_where_plain_sgd_of_many_dimensions_is(kind, rng, checks):
     """Within error bars of both, and the O(1/N) by which the mean of a finite data set is off: see docs/data-sets.md."""
     task, fixed = THEORIES[kind]
     one, counts = plain_descent.drawn(task, 150, rng, **fixed), (1, 4, 12)
-    theory = accounts(one, counts, 0, 2, df.DMFT(ensembles=8))["dmft"]
+    theory = accounts(one, counts, 0, 2, df.theories.DMFT(ensembles=8))["dmft"]
     for i, expected in enumerate(plain_descent.run(one, 200, list(counts), rng)):
         for name, values in expected.items():
             if name not in theory:

@@ -34,7 +34,7 @@ def overlaps_only(monkeypatch):
     monkeypatch.setattr(directions, "teacher_observables", seen)
 
 
-def program(account, problem: df.OnePassProblem, replicas: int):
+def program(account, problem: df.extend.OnePassProblem, replicas: int):
     """Overlaps of all replicas at a time, of any problem of this structure."""
     dynamics, _ = account.twin(model(problem))
 
@@ -43,7 +43,7 @@ def program(account, problem: df.OnePassProblem, replicas: int):
         seen = dynamics.advance(numbers, dynamics.begin(numbers, start, replicas, key), time[None])[1]
         return {name: seen[name][0] for name in ("Q", "M", "a")}
 
-    def told(one: df.OnePassProblem, start: Start, key: int, time: float) -> dict[str, np.ndarray]:
+    def told(one: df.extend.OnePassProblem, start: Start, key: int, time: float) -> dict[str, np.ndarray]:
         found = run(account.twin(model(one))[1], start, jax.random.key(key), jnp.asarray(time))
         return {name: np.asarray(values) for name, values in found.items()}
 
@@ -69,12 +69,12 @@ def test_the_ode_is_where_real_sgd_goes_as_dimensions_grow(kind, clipped, rng, c
     print(parts)
     d, replicas = CHAIN
     half, whole = at(parts, d, kind), at(parts, 2 * d, kind)
-    ode = program(df.HighDimensional(rtol=1e-6, atol=1e-8), whole, 1)(whole, start, 0, until)
+    ode = program(df.theories.HighDimensional(rtol=1e-6, atol=1e-8), whole, 1)(whole, start, 0, until)
     rough = 1e-3 * max(1.0, np.abs(ode["Q"]).max()) if model(whole).roughness else 1e-5
     first = start.measured if kind == "isotropic" else start.measured.fields(1)
     moved = [np.abs(ode[name][0] - np.asarray(getattr(first, name))).max() for name in ("Q", "M", "a")]
     assert max(moved) > 1e-4  # so that there is something to be compared
-    chain, seeds = program(df.OverlapChain(), whole, replicas), rng.integers(2**31, size=2)
+    chain, seeds = program(df.experiments.OverlapChain(), whole, replicas), rng.integers(2**31, size=2)
     told = [chain(one, start, int(seed), until) for one, seed in zip((half, whole), seeds, strict=True)]
     without_first_order(checks, "chain", ode, *told, rough)
     d, replicas = NUMPY
@@ -100,9 +100,9 @@ def test_relu_units_at_fixed_points_follow_real_sgd(rng, checks, overlaps_only):
     )
     until, half = UNTIL["isotropic"], whole.replace(dimension=CHAIN[0])
     assert model(whole).roughness > 0
-    start = df.draw_start(whole, jax.random.key(rng.integers(2**31)), vectors=False)
-    ode = program(df.HighDimensional(), whole, 1)(whole, start, 0, until)
-    chain = program(df.OverlapChain(), whole, CHAIN[1])
+    start = df.extend.draw_start(whole, jax.random.key(rng.integers(2**31)), vectors=False)
+    ode = program(df.theories.HighDimensional(), whole, 1)(whole, start, 0, until)
+    chain = program(df.experiments.OverlapChain(), whole, CHAIN[1])
     told = [chain(one, start, int(rng.integers(2**31)), until) for one in (half, whole)]
     without_first_order(checks, "chain", ode, *told, 3e-3)
     checks.settle()
@@ -118,7 +118,7 @@ def test_first_steps_have_the_law_of_plain_sgd(kind, rng, checks, overlaps_only)
     a = np.asarray(parts["network"]["second_layer_start"])
     theirs = plain_sgd(problem, weights, a, FIRST_STEPS, FIRST, rng, variances)
     start = Start(measured(weights, a, kind), jnp.asarray(weights), jnp.zeros(len(a)))
-    for account in (df.VectorSGD(), df.OverlapChain()):
+    for account in (df.experiments.VectorSGD(), df.experiments.OverlapChain()):
         told = program(account, problem, FIRST)
         ours = told(problem, start, int(rng.integers(2**31)), FIRST_STEPS * problem.time_step)
         for name, values in ours.items():

@@ -107,15 +107,17 @@ def increments(drawn: Drawn, Omega: np.ndarray, t: float, u: np.ndarray, noise: 
 @jax.jit
 def right_hand_side(model, t, state):
     """Velocity, risk, and the size of what the sampled variance may be off."""
-    full, flow = (one.velocity(model, t, state) for one in (df.HighDimensional(), df.GradientFlow()))
+    full, flow = (one.velocity(model, t, state) for one in (df.theories.HighDimensional(), df.theories.GradientFlow()))
     return full, flow, risk(model, state), variance_error(model, state)
 
 
 def told(drawn: Drawn, Omega: np.ndarray, t: float) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], float]:
     """What dimfree says: with the variance term, without it, and by how much the entries of Q may be off."""
     p, rule = drawn.rule.width, drawn.rule
-    state = df.Overlaps(jnp.asarray(Omega[:p, :p]), jnp.asarray(Omega[:p, p:]), jnp.asarray(p * rule.front * drawn.a))
-    full, flow, value, error = right_hand_side(df.model(drawn.problem), jnp.asarray(t), state)
+    state = df.extend.Overlaps(
+        jnp.asarray(Omega[:p, :p]), jnp.asarray(Omega[:p, p:]), jnp.asarray(p * rule.front * drawn.a)
+    )
+    full, flow, value, error = right_hand_side(df.extend.model(drawn.problem), jnp.asarray(t), state)
     own = OWN_ERRORS * float(error) * np.linalg.norm(np.asarray(full.Q - flow.Q))
     as_numpy = [{name: np.asarray(getattr(one, name)) for name in ("Q", "M", "a")} for one in (full, flow)]
     return as_numpy[0] | {"risk": np.asarray(value)}, as_numpy[1], own

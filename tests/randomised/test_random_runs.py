@@ -99,7 +99,7 @@ def compared(checks, rng, one, kind: str, folder) -> bool:
     """Compare one problem, unless SGD of it blows up (polynomials do, now and then): then there is no law."""
     drawn, weights = problem_of(rng, one, kind, folder, int(rng.integers(2**31)))
     try:
-        compare(checks, drawn, weights, rng, "sgd", "chain", df.HighDimensional(rtol=1e-6))
+        compare(checks, drawn, weights, rng, "sgd", "chain", df.theories.HighDimensional(rtol=1e-6))
     except (df.DivergenceError, RuntimeWarning):  # here, or an overflow in plain SGD
         return False
     return True

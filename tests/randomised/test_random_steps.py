@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 REPLICAS = 3000
 STEPS = (1, 4, 25)
 _TRIES = 10  # at problems that do not blow up
-CHAIN, SGD = df.OverlapChain(), df.VectorSGD()
+CHAIN, SGD = df.experiments.OverlapChain(), df.experiments.VectorSGD()
 KINDS = {  # student, teacher, learning rates
     "smooth": ("tanh", "sin", (1.0, 8.0)),
     "kinked": ("relu", "hard-tanh", (0.5, 3.0)),
@@ -60,8 +60,8 @@ def flat(values: np.ndarray) -> np.ndarray:
 
 def compare(checks: Checks, one: Drawn, account, run, key: jax.Array, rng: np.random.Generator, told: Drawn) -> None:
     """dimfree's account of one problem beside plain SGD of what is told to it."""
-    start = df.draw_start(one.problem, key, vectors=True)
-    m, times = df.model(one.problem), jnp.asarray(STEPS) * one.problem.time_step
+    start = df.extend.draw_start(one.problem, key, vectors=True)
+    m, times = df.extend.model(one.problem), jnp.asarray(STEPS) * one.problem.time_step
     found = run(m, account.begin(m, start, REPLICAS, jax.random.fold_in(key, 1)), times)
     if not all(np.isfinite(np.asarray(values)).all() for values in found.values()):
         raise RuntimeWarning("an overflow")

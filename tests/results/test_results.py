@@ -113,11 +113,11 @@ def test_to_dict_is_json(comparison):
 @pytest.mark.slow
 def test_a_descriptions_own_fields_are_part_of_what_identifies_a_result():
     problem = df.Problem(dimension=30, run=df.Run(until=0.5))
-    coarse, fine = (df.solve(problem, df.HighDimensional(rtol=rtol)) for rtol in (1e-4, 1e-8))
+    coarse, fine = (df.solve(problem, df.theories.HighDimensional(rtol=rtol)) for rtol in (1e-4, 1e-8))
     assert json.loads(coarse.attrs["settings"])["rtol"] == 1e-4
     assert coarse.attrs["digest"] == fine.attrs["digest"]
     assert coarse.attrs["identity"] != fine.attrs["identity"]
-    again = df.solve(problem, df.HighDimensional(rtol=1e-8, label="another name"))
+    again = df.solve(problem, df.theories.HighDimensional(rtol=1e-8, label="another name"))
     assert again.attrs["identity"] == fine.attrs["identity"]
 
 

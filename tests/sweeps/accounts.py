@@ -15,20 +15,20 @@ BASE = df.Problem(dimension=50, run=df.Run(until=2.0, replicas=2, points=5, spac
 RATES = "training.learning_rate"
 
 
-class Square(df.Stationary):
+class Square(df.extend.Stationary):
     """The square of the learning rate, which diverges at 7 and is killed at 9, once if `once` names a file that it can leave."""
 
     name: ClassVar[str] = "square"
     summary: ClassVar[str] = "a number"
     cites: ClassVar[tuple[str, ...]] = ()
-    models: ClassVar[type[df.Model]] = df.OnePassModel
+    models: ClassVar[type[df.extend.Model]] = df.extend.OnePassModel
     once: str = ""
 
     def refuses(self, problem, model):
         return "it does not like 5." if problem.training.learning_rate == 5 else None
 
     def cost(self, problem, model):
-        return df.Cost(seconds=0.0, steps=1, memory=0.0)
+        return df.extend.Cost(seconds=0.0, steps=1, memory=0.0)
 
     def solve(self, model):
         rate = float(model.gamma)
@@ -45,17 +45,17 @@ class Square(df.Stationary):
         return {"risk": np.asarray(rate**2), "a": np.arange(model.width) * rate}
 
 
-class Decay(df.Evolution):
+class Decay(df.extend.Evolution):
     """exp(-rate t), of which many can be computed at once."""
 
     name: ClassVar[str] = "decay"
     summary: ClassVar[str] = "an exponential"
     cites: ClassVar[tuple[str, ...]] = ()
-    models: ClassVar[type[df.Model]] = df.OnePassModel
+    models: ClassVar[type[df.extend.Model]] = df.extend.OnePassModel
     chunk: ClassVar[int] = 3
 
     def cost(self, problem, model):
-        return df.Cost(seconds=0.0, steps=1, memory=1e3)
+        return df.extend.Cost(seconds=0.0, steps=1, memory=1e3)
 
     def begin(self, model, start, replicas, key):
         return model.gamma

@@ -194,7 +194,7 @@ class Pair(Decay):
     """Two replicas, where the others have one."""
 
     stochastic: ClassVar[bool] = True
-    variables: ClassVar[dict[str, df.Variable]] = {"pair": df.Variable(("time", "replica"), "1", "two")}
+    variables: ClassVar[dict[str, df.extend.Variable]] = {"pair": df.extend.Variable(("time", "replica"), "1", "two")}
 
     def advance(self, model, state, times):
         return state, {"pair": jnp.ones((len(times), 2))}

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -21,7 +22,12 @@ _UNREADABLE = "unreadable"
 class Problem(Section):
     """Everything that decides what SGD will do.
 
-    `Problem(...)` itself makes the problem of the setting that its data and training belong to, as reading a file does.
+    `dimension` is that of the inputs, `data` what they and their labels are (as in df.Teacher(units=2)), `network` what learns
+    them (df.TwoLayer(width=4)), `training` the rule (df.OnePass(learning_rate=0.5)), `start` where the weights begin
+    (df.GaussianStart()), `run` how long and how often it runs (df.Run(until=50, replicas=16)). What is left out is as in the
+    embedded problem. A section may be given as a dict, with the keys of a problem file.
+
+    The data and the training rule decide which setting the problem belongs to: fresh samples, a finite data set, or given points.
     """
 
     title: ClassVar[str] = "the problem"
@@ -126,6 +132,11 @@ class Problem(Section):
         values = _without_names(values, {name for name, content in contents.items() if content != _UNREADABLE})
         values["files"] = [contents[str(path)] for path in _files(self)]
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+
+# `Problem(...)` takes the sections of every setting, and each may be left out; pydantic's signature has only the shared ones.
+_SECTIONS = ("dimension", "data", "network", "training", "start", "run")
+Problem.__signature__ = Signature([Parameter(name, Parameter.KEYWORD_ONLY, default=...) for name in _SECTIONS])
 
 
 def as_tables(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,22 @@
+"""The experiments: what `df.simulate` takes as `by`, each in place of its name when one of its settings should differ.
+
+df.simulate(problem, df.experiments.OverlapChain())    # the same as df.simulate(problem, "chain")
+"""
+
+from dimfree.dataset.real.fitted import Fitted
+from dimfree.dataset.real.multi_pass import MultiPassSGD
+from dimfree.lazy.flow import NetworkFlow
+from dimfree.onepass.binned_chain import BinnedChain
+from dimfree.onepass.real.chain import OverlapChain
+from dimfree.onepass.real.rows import RowsSGD
+from dimfree.onepass.real.vectors import VectorSGD
+
+__all__ = [
+    "BinnedChain",
+    "Fitted",
+    "MultiPassSGD",
+    "NetworkFlow",
+    "OverlapChain",
+    "RowsSGD",
+    "VectorSGD",
+]
