@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "dimfree"
 
 # Rooms (and root files) in the order of the arrow; a room may import from its own level or earlier ones.
 LEVELS = (
-    ("_version", "errors"),
+    ("_version", "errors", "system"),
     ("registry", "files", "plain_data", "temporary_arrays", "machine", "progress"),
     ("arrays", "random_numbers"),
     ("tables", "strokes", "pages"),

@@ -14,6 +14,7 @@ from stat import S_ISDIR, S_ISREG
 from threading import RLock
 
 from dimfree.errors import OutputError
+from dimfree.system import has_ended
 
 RENAMING = RLock()  # held while files are renamed: the thread that ends the process waits for it
 _TEMPORARY = re.compile(r"\.dimfree-(?P<host>.+)-(?P<process>\d+)-[0-9a-f]{16}\..*")
@@ -174,10 +175,4 @@ def _is_left_behind(name: str) -> bool:
     found = _TEMPORARY.fullmatch(name)
     if not found or found["host"] != _host:
         return False
-    try:
-        os.kill(int(found["process"]), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
+    return has_ended(int(found["process"]))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dimfree._version import __version__
 from dimfree.errors import OutputError, RefusalError
+from dimfree.system import address_space, memory_of_the_machine
 
 SHARE = 0.8  # of the machine's memory that one run may take
 BASELINE = 4.5e8  # bytes of a process that has imported jax and compiled its programs
@@ -28,11 +29,6 @@ _PACKAGES = (
 )
 
 
-def cores() -> int:
-    """Processors that this process may use: those of the machine, or what taskset, a container or SLURM leave of them."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def machine_memory() -> float:
     """Bytes of memory that this process may use: those of the machine, or what a container, SLURM or the shell allow it."""
     return min(_limits())
@@ -40,8 +36,7 @@ def machine_memory() -> float:
 
 def _limits() -> Iterator[float]:
     """The memory of the machine, and all limits that are set; infinity where the system does not say."""
-    if hasattr(os, "sysconf"):
-        yield float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    yield from (limit for limit in (memory_of_the_machine(), address_space()) if limit is not None)
     yield from _control_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
     megabytes = {name: os.environ.get(f"SLURM_{name}", "") for name in ("MEM_PER_NODE", "MEM_PER_CPU", "CPUS_ON_NODE")}
     sizes = {name: float(text) for name, text in megabytes.items() if text.isdecimal() and int(text)}
@@ -49,12 +44,6 @@ def _limits() -> Iterator[float]:
         yield 1e6 * sizes["MEM_PER_NODE"]
     elif "MEM_PER_CPU" in sizes:
         yield 1e6 * sizes["MEM_PER_CPU"] * sizes.get("CPUS_ON_NODE", 1.0)
-    with suppress(ImportError):  # Windows has no such module
-        import resource
-
-        allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
-        if allowed != resource.RLIM_INFINITY:
-            yield float(allowed)
     yield inf
 
 

@@ -5,7 +5,6 @@ user finds the same problem. The last process that uses the folder removes it, w
 """
 
 import atexit
-import fcntl
 import hashlib
 import os
 import shutil
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from dimfree.errors import OutputError
+from dimfree.system import NO_LINKS, lock_file, user
 
 _NAME = "dimfree-arrays"
 _LOCK = ".lock"  # every process that uses the folder holds a shared lock of it
@@ -48,8 +48,8 @@ def array_file(array: Any) -> Path:
 @lru_cache(maxsize=8)
 def _folder(process: int, shared: Path) -> Path:
     """The folder of this user among the temporary files; where that is impossible, one for this process alone."""
-    folder = shared / f"{_NAME}-{os.geteuid()}"
-    lock = _locked(folder)
+    folder = shared / f"{_NAME}-{user()}"
+    lock = None if user() is None else _locked(folder)
     if lock is None:
         own = Path(tempfile.mkdtemp(prefix=f"{_NAME}-", dir=shared))
         atexit.register(_remove, own, process)
@@ -66,11 +66,11 @@ def _locked(folder: Path) -> int | None:
         try:
             if not _is_private(folder):
                 return None
-            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | NO_LINKS, 0o600)
         except FileNotFoundError:  # another process has just removed it
             continue
         try:
-            fcntl.flock(lock, fcntl.LOCK_SH)
+            lock_file(lock, alone=False)
             if os.path.samestat(os.fstat(lock), os.stat(folder / _LOCK)):
                 return lock
         except FileNotFoundError:
@@ -84,7 +84,7 @@ def _locked(folder: Path) -> int | None:
 def _is_private(folder: Path) -> bool:
     """Whether it is a folder, no link to one, that belongs to this user alone."""
     found = folder.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == user() and not found.st_mode & 0o077
 
 
 def _leave(folder: Path, lock: int, process: int) -> None:
@@ -92,7 +92,7 @@ def _leave(folder: Path, lock: int, process: int) -> None:
     if os.getpid() != process:
         return
     with suppress(OSError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(lock, alone=True)
         leaving = folder.with_name(f"{folder.name}-{token_hex(8)}")
         os.rename(folder, leaving)  # a process that comes now makes another one
         shutil.rmtree(leaving, ignore_errors=True)

@@ -9,6 +9,8 @@ import select
 import signal
 from threading import Thread
 
+from dimfree.system import wake_on_signals
+
 _HEEDED = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE = 1.0  # seconds that the last sentence may take to be written
 _SHOW_CURSOR = "\x1b[?25h\r\x1b[2K"  # a progress bar hides it
@@ -16,16 +18,11 @@ _SHOW_CURSOR = "\x1b[?25h\r\x1b[2K"  # a progress bar hides it
 
 def heed_signals() -> None:
     """Let these signals end the process with one sentence, from now on; signals that the parent ignores stay ignored."""
-    heeded = [number for number in _HEEDED if signal.getsignal(number) is not signal.SIG_IGN]
-    read_end, write_end = os.pipe()
-    os.set_blocking(write_end, False)
-    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
-    for number in heeded:
-        signal.signal(number, lambda *_: None)
-    Thread(target=_wait, args=(read_end, {*heeded}), daemon=True).start()
+    if woken := wake_on_signals(_HEEDED):
+        Thread(target=_wait, args=woken, daemon=True).start()
 
 
-def _wait(read_end: int, heeded: set[signal.Signals]) -> None:
+def _wait(read_end: int, heeded: set[int]) -> None:
     while True:
         number = os.read(read_end, 1)[0]
         if number in heeded:

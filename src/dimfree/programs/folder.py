@@ -8,6 +8,8 @@ import os
 import stat
 from pathlib import Path
 
+from dimfree.system import user
+
 WORTH_KEEPING = 0.3  # seconds of compilation from which on a program is kept on disk
 PROGRAM, NUMBERS = ".program", ".npy"  # what dimfree keeps
 _PROGRAMS = (PROGRAM, NUMBERS, "-cache", "-atime")  # and what jax does
@@ -74,7 +76,7 @@ def _close(folder: Path) -> None:
         raise NoFolderError(f"{folder} is not a folder")
     if not _is_own(found):
         raise NoFolderError(f"{folder} belongs to another user")
-    if not hasattr(os, "geteuid") or not found.st_mode & _OTHERS:
+    if user() is None or not found.st_mode & _OTHERS:
         return
     folder.chmod(0o700)
     if found.st_mode & _WRITE:
@@ -84,9 +86,9 @@ def _close(folder: Path) -> None:
 
 
 def _is_safe(found: os.stat_result) -> bool:
-    return _is_own(found) and (not hasattr(os, "geteuid") or not found.st_mode & _WRITE)
+    return _is_own(found) and (user() is None or not found.st_mode & _WRITE)
 
 
 def _is_own(found: os.stat_result) -> bool:
     """Whether this user owns it; where users have no numbers (Windows), their folders are closed to others by default."""
-    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+    return user() in (None, found.st_uid)

@@ -28,8 +28,8 @@ from jax.experimental import serialize_executable
 from jax.typing import ArrayLike
 from jaxlib import lapack
 
-from dimfree.machine import cores
 from dimfree.programs.folder import NUMBERS, PROGRAM, read, write
+from dimfree.system import cores
 
 _LIBRARIES = ("jax", "jaxlib", "equinox", "diffrax", "optimistix", "lineax", "numpy", "scipy")
 _OURS = frozenset(

@@ -5,9 +5,7 @@ small theory, 40 MB for runs on a data set, and the maps of their programs. No e
 them can be made again, so that everything is dropped, by the public functions of both, and only after many programs.
 """
 
-import ctypes
 import gc
-import sys
 from threading import Lock
 
 import equinox as eqx
@@ -15,6 +13,7 @@ import jax
 from jax.extend.backend import get_backend
 
 from dimfree.programs.tracing import is_tracing
+from dimfree.system import give_back_memory
 
 MOST = 256  # programs; a comparison of the embedded problem makes 19
 
@@ -43,13 +42,7 @@ def forget() -> None:
     eqx.clear_caches()  # type: ignore[no-untyped-call]
     jax.clear_caches()  # type: ignore[no-untyped-call]
     gc.collect()  # traces refer to each other
-    _give_back()
-
-
-def _give_back() -> None:
-    """Let the system have what was freed: Linux's C library keeps it for the thread that took it, and compilers are threads."""
-    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
-        trim(0)
+    give_back_memory()
 
 
 def programs_alive() -> int:

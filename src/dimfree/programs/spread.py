@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from dimfree.machine import cores
+from dimfree.system import cores
 
 A = TypeVar("A")
 B = TypeVar("B")

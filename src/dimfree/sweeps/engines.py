@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import signal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -14,6 +13,7 @@ from threading import Thread
 
 from dimfree.errors import OutputError, ProblemError, type_and_first_line
 from dimfree.sweeps.batches import Batch, Outcome, compute
+from dimfree.system import ignore_interrupts
 
 Outcomes = list[Outcome]
 Sent = tuple[Batch, bytes]
@@ -145,7 +145,7 @@ def _start_tracker() -> None:
 
 def _follow_parent() -> None:
     """Leave Ctrl-C to the parent process, and end when the parent has ended, because it may have been killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupts()
 
     def end_with_parent() -> None:
         if parent := parent_process():
