@@ -7,7 +7,7 @@ that ties a problem, its model, its start and its descriptions together.
 
 from dimfree.dataset.problem import DataSetProblem
 from dimfree.description import Ask, Cost, Description, Evolution, Memory, Model, Piece, Stationary
-from dimfree.functions import activation
+from dimfree.functions.named import activation
 from dimfree.lazy.problem import LazyProblem
 from dimfree.onepass.directions import StructuredModel, TeacherModel
 from dimfree.onepass.kinds.gaussians.model import TwoGaussiansModel

@@ -11,7 +11,15 @@ from dimfree.programs.tracing import for_programs
 from dimfree.setting import model_of, setting_of
 
 SMALL = df.Problem(dimension=60, network=df.TwoLayer(width=2), data=df.Teacher(units=1), run=df.Run(until=1.0))
-NAMED = {one.name: one for one in (df.VectorSGD(), df.OverlapChain(), df.HighDimensional(), df.Dimensionless())}
+NAMED = {
+    one.name: one
+    for one in (
+        df.experiments.VectorSGD(),
+        df.experiments.OverlapChain(),
+        df.theories.HighDimensional(),
+        df.theories.Dimensionless(),
+    )
+}
 HOST = ("callback", "infeed", "outfeed", "SendToHost", "RecvFromHost")
 
 
