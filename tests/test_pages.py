@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgba
 from matplotlib.image import imread
 from matplotlib.text import Text
 from typer.testing import CliRunner
 
 import dimfree as df
+from dimfree.backgrounds import contrast
 from dimfree.cli.commands import app
 from dimfree.drawing import drawing
 from dimfree.errors import ProblemError
@@ -66,10 +68,42 @@ def test_a_panel_alone_keeps_labels_legend_and_colour_bar(tmp_path, monkeypatch)
     assert shown[2].axes[1].get_ylabel() == "height"
 
 
+def test_a_dark_figure_is_readable(tmp_path):
+    def draw(figure):
+        axes = figure.subplots()
+        axes.plot(X, X, "o", color="black", mfc="white", label="real")
+        axes.plot(X, X**2, color="#7570b3")
+        axes.fill_between(X, X, X**2, color="#1b1b6b", alpha=0.5)
+        axes.axhline(0.5, color="grey")
+        axes.text(0, 0, "a", color="#000080")
+        axes.legend()
+
+    figure = drawing(draw, tmp_path / "a.png", Page(background="dark", dpi=40))
+    axes = figure.axes[0]
+    colours = [to_rgba(line.get_color()) for line in (*axes.lines, *axes.get_legend().get_lines())]
+    colours += [
+        to_rgba(axes.texts[0].get_color()),
+        to_rgba(axes.xaxis.label.get_color()),
+        tuple(axes.collections[0].get_facecolor()[0].tolist()),
+    ]
+    assert min(map(contrast, colours)) >= 4.5
+    assert contrast(to_rgba(axes.lines[0].get_markerfacecolor())) == 1, "a hollow marker shows the background"
+    assert contrast(to_rgba("#7570b3")) < 4.5, "this colour had to change"
+    assert axes.collections[0].get_facecolor()[0][3] == 0.5
+    assert contrast(tuple(imread(tmp_path / "a.png")[0, 0].tolist())) == pytest.approx(1, abs=0.02)
+
+
+def test_a_slide_shows_through_a_transparent_figure(tmp_path):
+    for background, alpha in (("transparent", 0), ("white", 1)):
+        drawing(three, tmp_path / "a.png", Page(background=background, dpi=40))
+        assert imread(tmp_path / "a.png")[0, 0, 3] == alpha
+
+
 @pytest.mark.parametrize(
     ("page", "sentence"),
     [
         (Page("tlak"), "the style 'tlak' is not known; did you mean 'talk'"),
+        (Page(background="drak"), "the background 'drak' is not known; did you mean 'dark'"),
         (Page(size=(0.0, 3.0)), "a figure of 0 x 3 inches cannot be drawn; give sides of 0.5 to 100 inches"),
         (Page(dpi=0), "0 dots per inch cannot be drawn; give 20 to 2400"),
     ],

@@ -1,8 +1,9 @@
-"""How a figure is written: for a paper or a talk, how large, how finely, with all panels or one panel in every file."""
+"""How a figure is written: for a paper or a talk, on which background, how large and fine, in one file or one per panel."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dimfree.backgrounds import BACKGROUNDS, clear, dark_look, lighten
 from dimfree.errors import ProblemError, suggest
 
 if TYPE_CHECKING:
@@ -22,11 +23,16 @@ class Page(NamedTuple):
     size: tuple[float, float] | None = None  # inches
     dpi: int = 160
     panels: bool = False  # one file for every panel
+    background: str = "white"
 
     def checked(self) -> "Page":
         """The page itself; an error in one sentence if its values make no sense."""
         if self.style not in _TYPE:
             raise ProblemError(f"the style {self.style!r} is not known; {suggest(self.style, _TYPE)}")
+        if self.background not in BACKGROUNDS:
+            raise ProblemError(
+                f"the background {self.background!r} is not known; {suggest(self.background, BACKGROUNDS)}"
+            )
         if self.size is not None and not all(0.5 <= side <= _LARGEST for side in self.size):
             raise ProblemError(
                 f"a figure of {self.size[0]:g} x {self.size[1]:g} inches cannot be drawn; give sides of 0.5 to 100 inches."
@@ -46,10 +52,13 @@ class Page(NamedTuple):
             "grid.alpha": 0.25,
             "legend.fontsize": size - 1,
             "axes.titlesize": size,
+            **(dark_look() if self.background == "dark" else {}),
         }
 
     def lay_out(self, figure: "Figure") -> None:
-        """Give a figure its size; in a talk no text is smaller than a legend's, and lines are thicker by the same factor."""
+        """Give a figure its size and background; in a talk no text is smaller than a legend's, and lines are thicker."""
+        if self.background != "white":
+            (lighten if self.background == "dark" else clear)(figure)
         grown = _ROOM[self.style]
         figure.set_size_inches(self.size or tuple(grown * side for side in figure.get_size_inches()))
         if grown == 1.0:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
+    from dimfree.animation import Scene
     from dimfree.description import AnyDescription, Description, Model
 
 
@@ -65,6 +66,9 @@ class Setting:
         ""  # module:function(problem) -> coordinates along axes of observables, by name: what an index stands for
     )
     recipe: str = ""  # module:function(problem) -> how a page without Python draws the same start, or why it cannot
+    scene: str = (
+        ""  # module:function(figure, problem, accounts) -> Scene: a figure that moves; left out, the risk alone
+    )
 
     def kinds(self, section: str) -> tuple[str, ...]:
         """The kinds that a section of the problem may have."""
@@ -91,6 +95,11 @@ class Setting:
     def draw(self, figure: "Figure", problem: Problem, accounts: "Mapping[str, xr.Dataset]") -> None:
         """The figure of a comparison."""
         imported(self.figure)(figure, problem, accounts)
+
+    def scene_of(self, figure: "Figure", problem: Problem, accounts: "Mapping[str, xr.Dataset]") -> "Scene | None":
+        """The same as a figure that moves; None if the setting has no such figure."""
+        drawn: Scene | None = imported(self.scene)(figure, problem, accounts) if self.scene else None
+        return drawn
 
     def remark(self, problem: Problem) -> str | None:
         """What `show` says about a problem beside its keys; None for nothing."""

@@ -15,6 +15,7 @@ from dimfree.files import together
 if TYPE_CHECKING:
     import xarray as xr
 
+    from dimfree.pages import Page
     from dimfree.problem import Problem
 
 
@@ -164,8 +165,17 @@ def plot(
     size: Annotated[
         tuple[float, float] | None, typer.Option("--size", help="Width and height in inches: --size 8 5.")
     ] = None,
-    dpi: Annotated[int, typer.Option("--dpi", help="Dots per inch.")] = 160,
+    dpi: Annotated[
+        int | None, typer.Option("--dpi", help="Dots per inch; left out, 160, and 80 of an animation.")
+    ] = None,
+    background: Annotated[
+        str, typer.Option("--background", help="What stands behind the figure: white, transparent or dark.")
+    ] = "white",
     panels: Annotated[bool, typer.Option("--panels", help="One file for every panel, numbered.")] = False,
+    animation: Annotated[
+        Path | None, typer.Option("--animate", help="Write an animation to this .gif, .webp or .mp4 instead.")
+    ] = None,
+    frames: Annotated[int, typer.Option("--frames", help="The most frames that an animation may have.")] = 100,
     out: Annotated[Path | None, typer.Option("--out", help="The figure; left out, beside the results.")] = None,
 ) -> None:
     """Draw the figure of a results file again, or one of its observables; of a sweep also while it runs."""
@@ -173,7 +183,10 @@ def plot(
     from dimfree.pages import Page
 
     path = out or (file if file.name else file.resolve()).with_suffix(".png")
-    page = Page(style, size, dpi, panels).checked()
+    page = Page(style, size, dpi or (80 if animation else 160), panels, background).checked()
+    if animation is not None:
+        _animate(file, animation, observable, frames, page)
+        return
     if file.is_dir():
         from dimfree.sweeps.figure import plot_sweep
         from dimfree.sweeps.status import open_sweep
@@ -186,6 +199,18 @@ def plot(
 
         figure = opened(file).plot(path, observable=observable, page=page)
     typer.echo("\n".join(map(str, page.files(path, figure))))
+
+
+def _animate(file: Path, animation: Path, observable: str | None, frames: int, page: "Page") -> None:
+    if file.is_dir():
+        raise ProblemError(f"{str(file)!r} is the store of a sweep, which cannot be animated; give a results file.")
+    from dimfree.comparison.comparison import opened
+
+    with progress(False) as watch:
+        opened(file).animate(
+            animation, observable=observable, frames=frames, page=page, watch=lambda done: watch("frames", done)
+        )
+    typer.echo(str(animation))
 
 
 @app.command()

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import xarray as xr
 from rich.table import Table
 
+from dimfree.animation import FILM, FRAMES, Scene, animate
 from dimfree.comparison.budget import LeftOut
-from dimfree.comparison.figure import draw_observable, observable_figure
+from dimfree.comparison.figure import draw_observable, observable_figure, observable_scene
 from dimfree.comparison.judgement import Judgement, judge
 from dimfree.comparison.notebook import frame, page
 from dimfree.comparison.phrases import BEST_FIRST, OPEN, say
@@ -22,6 +23,7 @@ from dimfree.pages import PAPER, Page
 from dimfree.plain_data import plain
 from dimfree.problem import Problem
 from dimfree.problem.toml import read
+from dimfree.progress import ShareWatcher, unseen
 from dimfree.registry import setting_of
 from dimfree.results.dataset import misfit, warnings_of
 from dimfree.results.store import load, save
@@ -189,8 +191,7 @@ class Comparison(NamedTuple):
         It is written to a file if `path` names one, as `page` says; with `axes` an observable (left out, the risk) is drawn into
         these.
         """
-        if not all("time" in data.dims for data in self.accounts.values()):
-            raise OutputError("there is no figure of an account of the end of training, which has no times.")
+        self._refuse_without_time()
         if axes is not None:
             draw_observable(axes, self.accounts, observable or "risk")
             figure: Figure = axes.get_figure(root=True)  # type: ignore[assignment]
@@ -198,6 +199,34 @@ class Comparison(NamedTuple):
         if observable is not None:
             return drawing(lambda figure: observable_figure(figure, self.accounts, observable), path, page)
         return drawing(lambda figure: setting_of(self.problem).draw(figure, self.problem, self.accounts), path, page)
+
+    def _refuse_without_time(self) -> None:
+        if not all("time" in data.dims for data in self.accounts.values()):
+            raise OutputError("there is no figure of an account of the end of training, which has no times.")
+
+    def animate(
+        self,
+        path: str | Path,
+        *,
+        observable: str | None = None,
+        frames: int = FRAMES,
+        page: Page = FILM,
+        watch: ShareWatcher = unseen,
+    ) -> Path:
+        """Write an animation (.gif, .webp, or .mp4 where ffmpeg is installed) of the problem's setting, or of one observable.
+
+        Every frame is at a time of the results, at most so many frames from their first event to their end.
+
+            comparison.animate("learning.gif")
+        """
+        self._refuse_without_time()
+
+        def draw(figure: "Figure") -> Scene:
+            own = setting_of(self.problem).scene_of(figure, self.problem, self.accounts) if observable is None else None
+            return own or observable_scene(figure, self.accounts, observable or "risk")
+
+        times = next(iter(self.accounts.values()))["time"].values
+        return animate(draw, times, path, frames=frames, page=page, watch=watch)
 
     def to_dataframe(self, observables: Iterable[str] | None = None) -> "pd.DataFrame":
         """Every number in a row of its own, with description, time, replica, observable and entry beside it.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import xarray as xr
 
-from dimfree.drawing import draw_account, is_log_grid, looks, told
+from dimfree.animation import Curve, Scene, running_points
+from dimfree.drawing import Values, draw_account, is_log_grid, looks, told
 from dimfree.errors import ProblemError, suggest
 
 if TYPE_CHECKING:
@@ -24,6 +25,18 @@ def observable_figure(figure: "Figure", accounts: Mapping[str, xr.Dataset], name
     draw_observable(figure.subplots(), accounts, name)
 
 
+def observable_scene(figure: "Figure", accounts: Mapping[str, xr.Dataset], name: str) -> Scene:
+    """The same with points that run along the curves."""
+    observable_figure(figure, accounts, name)
+    shown = looks(accounts)
+    curves = [
+        Curve(shown[title].colour, data["time"].values, values.mean(axis=1))
+        for title, data in accounts.items()
+        for values in _entries(data, name)
+    ]
+    return Scene(running_points(figure.axes[0], curves), since=max(0.0, figure.axes[0].get_xlim()[0]))
+
+
 def draw_observable(axes: "Axes", accounts: Mapping[str, xr.Dataset], name: str) -> None:
     """Every entry of an observable against time, one colour per account."""
     having = {title: data for title, data in accounts.items() if name in data}
@@ -32,10 +45,7 @@ def draw_observable(axes: "Axes", accounts: Mapping[str, xr.Dataset], name: str)
         raise ProblemError(f"no account has an observable {name!r}; {suggest(name, known)}")
     shown = looks(accounts)
     for title, data in having.items():
-        variable = data[name]
-        others = [range(variable.sizes[dim]) for dim in variable.dims[2:]]
-        for number, entry in enumerate(list(product(*others))[:_MOST_CURVES]):
-            values = variable.isel(dict(zip(variable.dims[2:], entry, strict=True))).values
+        for number, values in enumerate(_entries(data, name)):
             draw_account(axes, shown[title], data["time"].values, values, told(title, data) if number == 0 else "")
     first = next(iter(having.values()))
     axes.set_xscale("log" if is_log_grid(first["time"].values[1:]) else "linear")  # which does not show time 0
@@ -43,3 +53,12 @@ def draw_observable(axes: "Axes", accounts: Mapping[str, xr.Dataset], name: str)
         xlabel=f"time $t$ = {first['time'].attrs['units']}", ylabel=fill(first[name].attrs["long_name"], _LONGEST_LINE)
     )
     axes.legend(frameon=False)
+
+
+def _entries(data: xr.Dataset, name: str) -> list[Values]:
+    """The first entries of an observable as arrays (time, replica); none of an account that does not have it."""
+    if name not in data:
+        return []
+    variable = data[name]
+    places = list(product(*(range(variable.sizes[dim]) for dim in variable.dims[2:])))[:_MOST_CURVES]
+    return [variable.isel(dict(zip(variable.dims[2:], place, strict=True))).values for place in places]

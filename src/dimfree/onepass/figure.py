@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_TEACHERS = ("#1f78b4", "#d95f02", "#33a02c", "#e31a1c", "#6a3d9a", "#b15928")
+TEACHERS = ("#1f78b4", "#d95f02", "#33a02c", "#e31a1c", "#6a3d9a", "#b15928")
 _STUDENTS = (("-", "o"), ("--", "s"), (":", "^"), ("-.", "D"))
 _MOST_CURVES = 24
 _MARKERS = 12
@@ -39,8 +39,8 @@ def draw_directions(figure: "Figure", problem: OnePassProblem, accounts: "Mappin
     grid = figure.add_gridspec(2, columns, height_ratios=(3, 1))
     risk, overlap = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[:, 1])
     deviation, shown = figure.add_subplot(grid[1, 0], sharex=risk), looks(accounts)
-    _draw_risk(risk, accounts, shown)
-    risk.set_ylabel(_risk_label(problem))
+    draw_risk(risk, accounts, shown)
+    risk.set_ylabel(risk_label(problem))
     draw_deviation(deviation, accounts, shown)
     _draw_units(overlap, accounts, shown, "M")
     overlap.set_ylabel("student–teacher overlap $M_{ir}$")
@@ -51,7 +51,7 @@ def draw_directions(figure: "Figure", problem: OnePassProblem, accounts: "Mappin
         second.set_ylabel("second layer $A_{ci}$" if several else "second layer $a_i$")
     if classes:
         draw_test_error(figure.add_subplot(grid[:, 2 + layers]), accounts, shown)
-    since = _first_event(accounts)
+    since = first_event(accounts)
     for axes in figure.axes:
         axes.set_xscale("log")
         axes.set_xlim(left=since)
@@ -61,10 +61,11 @@ def draw_directions(figure: "Figure", problem: OnePassProblem, accounts: "Mappin
         axes.set_xlabel(TIME)
     if spectrum:
         draw_spectrum(figure.add_subplot(grid[:, -1]), problem)
-    figure.suptitle(_title(problem), fontsize=10)
+    figure.suptitle(title_of(problem), fontsize=10)
 
 
-def _draw_risk(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mapping[str, Look]) -> None:
+def draw_risk(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mapping[str, Look]) -> None:
+    """The risk of every account against time."""
     for title, data in accounts.items():
         after = data.isel(time=slice(1, None))
         draw_account(axes, shown[title], after["time"].values, after["risk"].values, told(title, data))
@@ -85,7 +86,7 @@ def draw_test_error(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: M
     axes.legend(frameon=False)
 
 
-def _risk_label(problem: OnePassProblem) -> str:
+def risk_label(problem: OnePassProblem) -> str:
     """What the risk is."""
     square = problem.training.loss == "square" and not problem.data.signs
     return "population risk (without label noise)" if square else f"mean {loss_name(problem.training.loss)} loss"
@@ -115,7 +116,7 @@ def _draw_curves(axes: "Axes", time: Any, values: Any, real: bool) -> None:
     for i in range(min(units, max(1, _MOST_CURVES // teachers))):
         line, marker = _STUDENTS[i % len(_STUDENTS)]
         for r in range(teachers):
-            colour = _TEACHERS[(r if teachers > 1 else i) % len(_TEACHERS)]
+            colour = TEACHERS[(r if teachers > 1 else i) % len(TEACHERS)]
             if real:
                 shown = slice(i * every // 4, None, every)  # markers of students that agree stand beside each other
                 axes.plot(time[shown], values[shown, i, r], marker, color=colour, ms=3.5, mfc="white", mew=0.8)
@@ -128,19 +129,19 @@ def _legend(axes: "Axes", data: "xr.Dataset", name: str, real: bool) -> None:
     word = next((str(dim) for dim in data[name].dims if dim in ("teacher", "output")), "")
     students, teachers = data.sizes["unit"], data.sizes.get(word, 1)
     handles = []
-    if 1 < teachers <= len(_TEACHERS):
-        handles += [axes.plot([], [], color=_TEACHERS[r], lw=2, label=f"{word} {r + 1}")[0] for r in range(teachers)]
+    if 1 < teachers <= len(TEACHERS):
+        handles += [axes.plot([], [], color=TEACHERS[r], lw=2, label=f"{word} {r + 1}")[0] for r in range(teachers)]
     if 1 < students <= len(_STUDENTS):
         for i in range(students):
             line, marker = _STUDENTS[i]
             style: dict[str, Any] = {"ls": "none", "marker": marker, "mfc": "white"} if real else {"ls": line}
-            colour = "grey" if teachers > 1 else _TEACHERS[i]
+            colour = "grey" if teachers > 1 else TEACHERS[i]
             handles.append(axes.plot([], [], color=colour, lw=1.4, label=f"student {i + 1}", **style)[0])
     if handles:
         axes.legend(handles=handles, frameon=False, loc="best")
 
 
-def _first_event(accounts: "Mapping[str, xr.Dataset]") -> float:
+def first_event(accounts: "Mapping[str, xr.Dataset]") -> float:
     """Half of the time at which a risk begins to move: before, a logarithmic axis shows nothing."""
     since = []
     for data in accounts.values():
@@ -151,7 +152,8 @@ def _first_event(accounts: "Mapping[str, xr.Dataset]") -> float:
     return max(float(first[min(1, len(first) - 1)]), min(*since, float(first[-1]) / 100) / 2)
 
 
-def _title(problem: OnePassProblem) -> str:
+def title_of(problem: OnePassProblem) -> str:
+    """What decides a run."""
     units = problem.data.units
     return (
         f"{_name(problem.network.activation)} network, width {problem.network.width}, {units} teacher "

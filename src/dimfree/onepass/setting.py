@@ -81,6 +81,7 @@ SETTING = Setting(
     start="dimfree.onepass.start:shared_start",
     lacks="dimfree.onepass.start:why_no_start",
     figure="dimfree.onepass.figure:draw",
+    scene="dimfree.onepass.scene:draw_scene",
     notes="dimfree.onepass.notes:remark",
     scales="dimfree.onepass.inputs.spectrum:levels_of",
     recipe="dimfree.onepass.recipe:recipe",
