@@ -26,6 +26,7 @@ from dimfree.problem.toml import read
 from dimfree.progress import ShareWatcher, unseen
 from dimfree.registry import setting_of
 from dimfree.results.dataset import misfit, warnings_of
+from dimfree.results.former import completed
 from dimfree.results.store import load, save
 
 if TYPE_CHECKING:
@@ -266,6 +267,7 @@ def opened(path: str | Path, problem: Problem | None = None) -> Comparison:
             f"the problem in {str(path)!r} cannot be read again: {failure} Give it, as in df.open(path, problem=problem)."
         ) from None
     for title, node in tree.children.items():
+        node.attrs = completed(known, node.attrs)
         if wrong := misfit(known, node.to_dataset()):
             raise OutputError(f"{str(path)!r} is damaged or was written by another program: {title} {wrong}.")
     return Comparison(known, tree, ())

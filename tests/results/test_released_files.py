@@ -1,0 +1,38 @@
+"""Problem files and results files of released versions: they are read, and give the same numbers."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dimfree as df
+
+RELEASED = Path(__file__).parents[1] / "released"
+
+
+@pytest.fixture(scope="module", params=sorted(path.name for path in RELEASED.iterdir()))
+def release(request):
+    return RELEASED / request.param
+
+
+def test_results_are_read_judged_and_drawn(release, tmp_path):
+    found = df.open(release / "comparison.nc")
+    assert {"sgd", "chain", "ode"} <= {*found.accounts}
+    assert "the reference" in found.summary()
+    found.plot(tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 1000
+
+
+def test_theory_gives_the_numbers_of_then(release):
+    problem, then = df.load(release / "problem.toml"), df.open(release / "comparison.nc")
+    now = df.solve(problem, "ode")
+    np.testing.assert_array_equal(now["time"], then.accounts["ode"]["time"])
+    np.testing.assert_allclose(now["risk"], then.accounts["ode"]["risk"], rtol=1e-6)
+
+
+def test_sgd_makes_the_steps_of_then(release):
+    """On vectors; the chain draws in another order than in 0.1.0, with the same law."""
+    problem, then = df.load(release / "problem.toml"), df.open(release / "comparison.nc")
+    now = df.simulate(problem, "sgd")
+    for name in ("risk", "Q", "M"):
+        np.testing.assert_allclose(now[name], then.accounts["sgd"][name], rtol=1e-12, atol=1e-14)
