@@ -5,6 +5,9 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from typer.main import get_command
+
+from dimfree.cli.commands import app
 
 ROOT = Path(__file__).parents[2]
 GATING = ("README.md", "extend.md", "problem.md", "results.md")  # the other pages run in the second stage
@@ -25,6 +28,11 @@ def blocks():
 def test_block_runs(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(block, "documentation", "exec"), {"__name__": "documentation"})
+
+
+def test_every_command_has_a_line():
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert {*re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)} == {*get_command(app).commands}
 
 
 def test_local_links_lead_somewhere():
