@@ -332,8 +332,8 @@ def test_verify_of_items_that_cannot_be_computed(tmp_path):
         (["show", "--set", "start.kind=[1]"], "[start] got kind = '[1]'"),
         (["show", "--set", "start.kind={}"], "[start] got kind = '{}'"),
         (["show", "--set", "run.until=1e19"], "takes more steps than can be counted (9.2e+18)"),
-        (["plot", "ode.nc", "--out", "x.xyz"], "a figure cannot be written to 'x.xyz', whose ending is none of: "),
-        (["plot", "ode.nc", "--out", "x"], "a figure cannot be written to 'x', whose ending is none of: "),
+        (["plot", "ode.nc", "--out", "x.xyz"], "a figure cannot be written to 'x.xyz'; let the name end in one of: "),
+        (["plot", "ode.nc", "--out", "x"], "a figure cannot be written to 'x'; let the name end in one of: "),
     ],
 )
 def test_options_that_make_no_sense(arguments, sentence, results, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dimfree.errors import OutputError
+from dimfree.errors import OutputError, deprecated
 from dimfree.files import replacing, together
 from dimfree.pages import PAPER, Page, leave_alone
 from dimfree.strokes import tell_apart
@@ -133,8 +133,8 @@ def trained_layers(parts: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last} trained" if others else f"{last} trained"
 
 
-def told(title: str, data: "xr.Dataset") -> str:
-    """The label of an account: how many runs an experiment is the mean of."""
+def legend_label(title: str, data: "xr.Dataset") -> str:
+    """The label of an account in a legend, which says how many runs an experiment is the mean of."""
     replicas = data.sizes["replica"]
     band = "" if replicas == 1 else " (band: 80 %)" if data.attrs["scatters"] else " (band: 2 s.e.)"
     return title + (f", mean of {replicas}" if data.attrs["real"] else "") + band
@@ -170,7 +170,7 @@ def drawing(draw: "Callable[[Figure], None]", path: "str | Path | None" = None, 
 def _check_format(path: Path, known: Mapping[str, str]) -> None:
     if path.suffix[1:].lower() not in known:
         raise OutputError(
-            f"a figure cannot be written to {str(path)!r}, whose ending is none of: {', '.join(sorted(known))}."
+            f"a figure cannot be written to {str(path)!r}; let the name end in one of: {', '.join(sorted(known))}."
         )
 
 
@@ -191,3 +191,10 @@ def _shown_inline() -> "type[Figure]":
 def style() -> Any:  # matplotlib's literal type of the keys is longer than this file
     """Matplotlib's settings for figures that are not drawn for a talk."""
     return PAPER.look()
+
+
+def __getattr__(name: str) -> Any:
+    if name != "told":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    deprecated(f"{__name__}.told", f"{__name__}.legend_label", stacklevel=2)
+    return legend_label

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from pydantic import NonNegativeFloat, PositiveFloat
 
 import dimfree as df
-from dimfree.drawing import draw_account, looks, told
+from dimfree.drawing import draw_account, legend_label, looks
 
 
 class Bowl(df.extend.Section):
@@ -129,7 +129,7 @@ def draw(figure, problem, accounts):
     """The figure of a comparison: experiments as markers, theories as lines."""
     axes, shown = figure.subplots(), looks(accounts)
     for title, data in accounts.items():
-        draw_account(axes, shown[title], data["time"].values, data["risk"].values, told(title, data))
+        draw_account(axes, shown[title], data["time"].values, data["risk"].values, legend_label(title, data))
     axes.set(xlabel="time", ylabel="height in the bowl", yscale="log", title=f"curvature {problem.data.curvature:g}")
     axes.legend(frameon=False)
 

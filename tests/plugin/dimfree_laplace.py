@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from pydantic import NonNegativeFloat
 
-from dimfree.drawing import draw_account, looks, told
+from dimfree.drawing import draw_account, legend_label, looks
 from dimfree.onepass.kind import DataSection, Kind
 from dimfree.onepass.law import Law
 from dimfree.onepass.rule import OnePassModel, rule_of
@@ -73,7 +73,7 @@ def draw(figure, problem, accounts):
     """The figure of a comparison: experiments as markers, theories as lines."""
     axes, shown = figure.subplots(), looks(accounts)
     for title, data in accounts.items():
-        draw_account(axes, shown[title], data["time"].values, data["risk"].values, told(title, data))
+        draw_account(axes, shown[title], data["time"].values, data["risk"].values, legend_label(title, data))
     axes.set(xlabel="time", ylabel="population risk")
 
 

@@ -30,10 +30,10 @@ class _Group(TyperGroup):
                 warnings.showwarning = _say_warnings(warnings.showwarning)
                 return super().invoke(ctx)
         except DimfreeError as failure:
-            told = str(failure)
+            sentence = str(failure)
             if isinstance(failure, CodeError):  # whose sentence names the argument of Python
-                told = told.replace("allow_code=True", "--allow-code")
-            typer.echo(f"dimfree: {told}", err=True)
+                sentence = sentence.replace("allow_code=True", "--allow-code")
+            typer.echo(f"dimfree: {sentence}", err=True)
             raise typer.Exit(failure.exit_code) from None
         except (MemoryError, RuntimeError) as failure:
             if isinstance(failure, RuntimeError) and not any(words in str(failure) for words in _NO_MEMORY):

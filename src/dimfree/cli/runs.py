@@ -191,8 +191,8 @@ def plot(
         from dimfree.sweeps.figure import plot_sweep
         from dimfree.sweeps.status import open_sweep
 
-        told = {"observable": observable, "kind": kind}
-        given = {name: word for name, word in told.items() if word is not None}
+        asked = {"observable": observable, "kind": kind}
+        given = {name: word for name, word in asked.items() if word is not None}
         figure = plot_sweep(open_sweep(file), path, page, **given)
     else:
         from dimfree.comparison.comparison import opened

@@ -85,9 +85,9 @@ def _recorded(
     results, failed, starts = dict[str, xr.Dataset](), list[LeftOut](), starts_of(problem, chosen)
     for one in chosen:
         own = own_problem(problem, one, each)
-        told = partial(watch, one.title)
+        report = partial(watch, one.title)
         try:
-            results[one.title] = record_starts(own, one, starts, own_key(problem, one.title), told, kept)
+            results[one.title] = record_starts(own, one, starts, own_key(problem, one.title), report, kept)
         except DivergenceError as failure:
             failed.append(LeftOut(one.title, str(failure)))
     return results, failed

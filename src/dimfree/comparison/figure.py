@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import xarray as xr
 
 from dimfree.animation import Curve, Scene, running_points
-from dimfree.drawing import Values, draw_account, is_log_grid, looks, told
+from dimfree.drawing import Values, draw_account, is_log_grid, legend_label, looks
 from dimfree.errors import ProblemError, suggest
 
 if TYPE_CHECKING:
@@ -46,7 +46,9 @@ def draw_observable(axes: "Axes", accounts: Mapping[str, xr.Dataset], name: str)
     shown = looks(accounts)
     for title, data in having.items():
         for number, values in enumerate(_entries(data, name)):
-            draw_account(axes, shown[title], data["time"].values, values, told(title, data) if number == 0 else "")
+            draw_account(
+                axes, shown[title], data["time"].values, values, legend_label(title, data) if number == 0 else ""
+            )
     first = next(iter(having.values()))
     axes.set_xscale("log" if is_log_grid(first["time"].values[1:]) else "linear")  # which does not show time 0
     axes.set(

@@ -118,5 +118,5 @@ def run_one(
     if isinstance(one, Stationary):
         return record_end(problem, one)
     refuse(problem, one)  # before a start is drawn
-    key, told = own_key(problem, one.title), partial(watch, one.title)
-    return record_starts(problem, one, starts_of(problem, (one,)), key, told, checkpoints)
+    key, report = own_key(problem, one.title), partial(watch, one.title)
+    return record_starts(problem, one, starts_of(problem, (one,)), key, report, checkpoints)

@@ -30,10 +30,10 @@ def grade(found: Judgement, until: float) -> str:
 
 def sentence(found: Judgement, until: float) -> str:
     """The judgement as a sentence with times and sizes."""
-    return "; ".join([_told(found, until), *_open_parts(found), *_parts(found)])
+    return "; ".join([_main_clause(found, until), *_open_parts(found), *_parts(found)])
 
 
-def _told(found: Judgement, until: float) -> str:
+def _main_clause(found: Judgement, until: float) -> str:
     word = grade(found, until)
     if found.impossible:
         return say("impossible", amount=found.impossible.amount, time=found.impossible.time)

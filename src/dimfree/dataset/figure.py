@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dimfree.dataset.problem import DataSetProblem
-from dimfree.drawing import draw_account, draw_deviation, looks, told
+from dimfree.drawing import draw_account, draw_deviation, legend_label, looks
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,7 +31,7 @@ def draw(figure: "Figure", problem: DataSetProblem, accounts: "Mapping[str, xr.D
     for axes, (name, label) in zip(panels, _PANELS.items(), strict=True):
         for title, data in accounts.items():
             if name in data or (name == "norm" and "C" in data):  # some accounts do not see the data set
-                draw_account(axes, shown[title], data["time"].values, _values(data, name), told(title, data))
+                draw_account(axes, shown[title], data["time"].values, _values(data, name), legend_label(title, data))
         axes.set(xlabel=_TIME, ylabel=label)
     if figure.axes[-1].get_visible():
         panels[0].set_xlabel("")

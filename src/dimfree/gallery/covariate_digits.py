@@ -62,12 +62,12 @@ class CovariateRidge(Entry[xr.DataTree]):
         seeds = 40 if full else 10
         found = curve(problem, samples=_SAMPLES, seeds=seeds, watch=watch)
         law = _law(model)
-        told = [self._read(law, found.samples, np.random.default_rng([self.seed, k])) for k in range(_TABLES)]
+        predictions = [self._read(law, found.samples, np.random.default_rng([self.seed, k])) for k in range(_TABLES)]
         drawn = fits(law, found.samples, seeds, self.seed, watch)["risk"]
         sets = found.datasets()
         at = sets["curve"].assign(
             gaussian=(("samples", "seed"), drawn),
-            gaussian_theory=(("samples", "table"), np.stack(told, axis=1)),
+            gaussian_theory=(("samples", "table"), np.stack(predictions, axis=1)),
             strength=signal(model.source),
         )
         return xr.DataTree.from_dict(sets | {"curve": at})

@@ -82,11 +82,11 @@ class Digits(Entry[xr.DataTree]):
 
     def theory(self, data: xr.DataTree, case: str) -> Float[np.ndarray, " t"]:
         """The exact mean of Gaussian inputs; isotropic ones relax at one rate from the same start."""
-        told = data[f"{case}/linear-mean"].to_dataset()["risk"]
+        expected = data[f"{case}/linear-mean"].to_dataset()["risk"]
         if not self.isotropic:
-            return told.values[:, 0]
-        gamma, start = CASES[case][1], float(told[0, 0])
-        return start * np.exp(-(2 - gamma) * told["time"].values)
+            return expected.values[:, 0]
+        gamma, start = CASES[case][1], float(expected[0, 0])
+        return start * np.exp(-(2 - gamma) * expected["time"].values)
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
         """Mean risks with error bars, and theory."""

@@ -47,12 +47,12 @@ class DimensionFree(Entry[xr.DataTree]):
         trees = {}
         for n, d in enumerate(dimensions):
 
-            def told(text: str, fraction: float) -> None:
+            def report(text: str, fraction: float) -> None:
                 watch(text, (n + fraction) / len(dimensions))  # noqa: B023
 
             step = self.samples / (d if self.scaled else dimensions[0])
             problem = erf_problem(widths[0], step, d)
-            found = slopes(problem, UNTIL, widths=widths, seeds=self.seeds, law=self.law, sgd=self.sgd, watch=told)
+            found = slopes(problem, UNTIL, widths=widths, seeds=self.seeds, law=self.law, sgd=self.sgd, watch=report)
             trees[str(d)] = found.sweeps[0].dataset()
         return xr.DataTree.from_dict(trees)
 

@@ -121,9 +121,9 @@ class HeavyTails(Entry[xr.DataTree]):
     def _draw_floors(self, data: xr.DataTree, axes: Axes) -> None:
         for loss, (_, _, colour, marker) in _LOSSES.items():
             name = f"3, {loss}"
-            told, real = (_distance(of(data, name, one)) for one in (self.theory.title, "chain"))
+            expected, real = (_distance(of(data, name, one)) for one in (self.theory.title, "chain"))
             mean, bar = mean_and_error(real)
-            axes.plot(_SAMPLES, told.mean("replica"), "-", color=colour)
+            axes.plot(_SAMPLES, expected.mean("replica"), "-", color=colour)
             axes.errorbar(_SAMPLES, mean, bar, fmt=marker, color=colour, mfc="white", label=loss)
         axes.set(yscale="log", xlabel=r"samples per dimension $\alpha$", ylabel=r"$D=|w-w^*|^2/d$")
         axes.set_title(f"Student 3, equal {self.equal}: SGD (symbols), {self.theory.title}", fontsize=10)

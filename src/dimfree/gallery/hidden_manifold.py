@@ -87,8 +87,10 @@ class HiddenManifoldEntry(Entry[xr.DataTree]):
 
     def ratio(self, data: xr.DataTree, theory: str) -> Float[np.ndarray, " t"]:
         """A theory's risk over that of SGD, after the start."""
-        told, sgd = (data[f"manifold/{name}"].to_dataset()["risk"].mean("replica").values for name in (theory, "sgd"))
-        return told[1:] / sgd[1:]
+        predicted, sgd = (
+            data[f"manifold/{name}"].to_dataset()["risk"].mean("replica").values for name in (theory, "sgd")
+        )
+        return predicted[1:] / sgd[1:]
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
         """Mean risks with error bars and both theories; below, how far the right one is off."""
@@ -99,8 +101,8 @@ class HiddenManifoldEntry(Entry[xr.DataTree]):
         # all runs share the test inputs, and their error
         mean, error = sgd.mean("replica"), np.sqrt(sgd.var("replica") / sgd.sizes["replica"] + tested**2)
         for name, (style, colour, label) in _LOOKS.items():
-            told = data[f"manifold/{name}"].to_dataset()["risk"].isel(time=slice(1, None), replica=0)
-            risks.plot(told["time"], told, style, color=colour, lw=1.8, label=label)
+            predicted = data[f"manifold/{name}"].to_dataset()["risk"].isel(time=slice(1, None), replica=0)
+            risks.plot(predicted["time"], predicted, style, color=colour, lw=1.8, label=label)
         named = f"SGD on signs of hidden variables, mean of {sgd.sizes['replica']} runs"
         marks = {"fmt": "o", "ms": 4.5, "capsize": 3}
         risks.errorbar(sgd["time"], mean, error, color="black", mfc="white", label=named, zorder=3, **marks)

@@ -51,9 +51,9 @@ class InformationExponent(Entry[xr.DataTree]):
         """Escape times, one dataset per link."""
         found = {}
         for n, (problem, dimensions, replicas, start) in self._cases(full).items():
-            told = partial(_tell, watch, n - 1)
+            report = partial(_tell, watch, n - 1)
             found[f"exponent-{n}"] = escape_dataset(
-                escape_scaling(problem, dimensions, replicas, _THRESHOLD, start, told)
+                escape_scaling(problem, dimensions, replicas, _THRESHOLD, start, report)
             )
         return xr.DataTree.from_dict(found)
 

@@ -97,13 +97,13 @@ class KernelsLose(Entry[xr.Dataset]):
             for name, title in (("network", self.flow.title), ("linearised", Linearised().title))
         }
         by_dimension = np.array([[[left(d, share, s) for s in seeds] for share in _SHARES] for d in _DIMENSIONS])
-        told = {
+        predicted = {
             "between": self._between(full),
             "d": self.dimension,
             "kernel_left": (("dimension", "share", "seed"), by_dimension),
         }
         return xr.Dataset(
-            data | lazy | told, {"samples": list(samples), "dimension": list(_DIMENSIONS), "share": list(_SHARES)}
+            data | lazy | predicted, {"samples": list(samples), "dimension": list(_DIMENSIONS), "share": list(_SHARES)}
         )
 
     def claims(self, data: xr.Dataset) -> tuple[Claim, ...]:

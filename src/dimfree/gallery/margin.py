@@ -79,8 +79,8 @@ class Margin(Entry[xr.DataTree]):
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
         """The ODE is right about every loss, the order of their errors, and what a margin is."""
-        real, told = ({name: _end(of(data, name, one)) for name in _RULES} for one in ("chain", self.theory.title))
-        apart = max((told[name] - real[name] for name in _RULES), key=abs)
+        real, predicted = ({name: _end(of(data, name, one)) for name in _RULES} for one in ("chain", self.theory.title))
+        apart = max((predicted[name] - real[name] for name in _RULES), key=abs)
         lowest = float(of(data, "logistic", "chain")["bayes_error"][0, 0])
         scaled = real["hinge 0.5, half the rate"] - real["hinge 1"]
         return (

@@ -48,10 +48,10 @@ class OptimalSchedule(Entry[xr.DataTree]):
         """Schedules, certificate and confirmation of each."""
         trees = {}
         for number, (name, (noise, until)) in enumerate(CASES.items()):
-            told = lambda text, done, before=number: watch(text, (before + done) / len(CASES))  # noqa: E731
+            report = lambda text, done, before=number: watch(text, (before + done) / len(CASES))  # noqa: E731
             best = optimise(
                 committee(noise, until), knots=self.knots, against="cosine,greedy", replicas=self._replicas(full),
-                budget=np.inf, watch=told,
+                budget=np.inf, watch=report,
             )  # fmt: skip
             tree = best.to_tree()
             found = best.certificate

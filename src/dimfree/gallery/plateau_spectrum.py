@@ -54,7 +54,7 @@ class PlateauSpectrum(Entry[xr.DataTree]):
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
         """How long the plateau of SGD is, when it is over, and how the end goes: means over starts."""
-        sgd, ode = _told(data, "chain"), _told(data, "ode")
+        sgd, ode = _risks(data, "chain"), _risks(data, "ode")
         first, last = min(sgd), max(L for L in sgd if self.levels[-1] >= L)
         lengths = {L: plateau(one) for L, one in sgd.items()}
         until = {L: float(passage(one, MIDDLE).mean()) for L, one in sgd.items()}
@@ -79,21 +79,21 @@ class PlateauSpectrum(Entry[xr.DataTree]):
         """Risks against time, and the three times against the number of levels."""
         figure.set_size_inches(9.6, 4.4)
         left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
-        told, ode = _told(data, "chain"), _told(data, "ode")
-        for number, (L, one) in enumerate(told.items()):
-            colour = colormaps["viridis"](0.9 * number / max(1, len(told) - 1))
+        risks, ode = _risks(data, "chain"), _risks(data, "ode")
+        for number, (L, one) in enumerate(risks.items()):
+            colour = colormaps["viridis"](0.9 * number / max(1, len(risks) - 1))
             line, marker = _LINES[number % len(_LINES)], _MARKERS[number % len(_MARKERS)]
             time = one["time"]
             for start in range(one.sizes["replica"]):
                 left.plot(time, ode[L][:, start].clip(_LEAST), ls=line, color=colour, lw=0.9)
                 left.plot(
-                    time[number :: len(told)], one[number :: len(told), start], marker, color=colour, mfc="white",
+                    time[number :: len(risks)], one[number :: len(risks), start], marker, color=colour, mfc="white",
                     ms=3.5, label=f"{L}" if start == 0 else None,
                 )  # fmt: skip
         left.set(xscale="log", yscale="log", xlim=(0.3, _UNTIL), ylim=(3e-4, 0.2), xlabel="time $t$", ylabel="risk")
         left.legend(title="distinct eigenvalues\nmarkers: SGD, lines: ode", ncols=2, loc="lower left")
-        _draw_times(told, right)
-        starts = next(iter(told.values())).sizes["replica"]
+        _draw_times(risks, right)
+        starts = next(iter(risks.values())).sizes["replica"]
         about = rf"two erf units learn two, $s_l \propto l^{{-2}}$ at fixed trace, {starts} starts each"
         figure.suptitle(f"{self.title}\n{about}", fontsize=10)
 
@@ -136,19 +136,24 @@ def passage(risk: xr.DataArray, level: float) -> Float[np.ndarray, " r"]:
     return found
 
 
-def _told(data: xr.DataTree, account: str) -> dict[int, xr.DataArray]:
+def _risks(data: xr.DataTree, account: str) -> dict[int, xr.DataArray]:
     """Risks after the start, by the number of levels."""
     return {int(L): one[account].to_dataset()["risk"].isel(time=slice(1, None)) for L, one in data.children.items()}
 
 
-def _draw_times(told: dict[int, xr.DataArray], axes: Axes) -> None:
+def _draw_times(risks: dict[int, xr.DataArray], axes: Axes) -> None:
     """Times of every start as points around their mean, and the length of the plateau."""
-    numbers = [*told]
+    numbers = [*risks]
     axes.plot(
-        numbers, [plateau(one) for one in told.values()], "o-", color="#1f78b4", lw=1, label="plateau: slope below 0.25"
+        numbers,
+        [plateau(one) for one in risks.values()],
+        "o-",
+        color="#1f78b4",
+        lw=1,
+        label="plateau: slope below 0.25",
     )
     for level, colour, marker, line in ((MIDDLE, "#d95f02", "s", "--"), (LOW, "#33a02c", "^", ":")):
-        times = np.array([passage(one, level) for one in told.values()])
+        times = np.array([passage(one, level) for one in risks.values()])
         axes.plot(numbers, times, marker, color=colour, ms=4, mfc="white")
         label = f"until risk $10^{{{np.log10(level):.0f}}}$"
         axes.plot(numbers, times.mean(axis=1), line, color=colour, lw=1, marker=marker, label=label)

@@ -116,7 +116,7 @@ class Quartic(Entry[xr.Dataset]):
         dimensions = (*self.dimensions, 2 * self.dimensions[-1]) if full else self.dimensions
         done, total = 0, len(dimensions) + 2
 
-        def told(what: str) -> None:
+        def report(what: str) -> None:
             nonlocal done
             done += 1
             watch(what, done / total)
@@ -126,11 +126,11 @@ class Quartic(Entry[xr.Dataset]):
             rows = [self._with_samples(d, seed) for seed in seeds]
             share.append([row[0] for row in rows])
             fourth.append([row[1] for row in rows])
-            told(f"samples, d = {d}")
+            report(f"samples, d = {d}")
         ends = [[self._population(m, self.dimensions[1], seed).risk[-1] for seed in seeds] for m in self.widths]
-        told("widths")
+        report("widths")
         steps = [[self._steps(d, seed) for seed in seeds] for d in self.longer]
-        told("steps")
+        report("steps")
         return xr.Dataset(
             {
                 "share": (("d", "seed", "exponent"), np.array(share)),

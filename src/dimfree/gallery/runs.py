@@ -37,11 +37,11 @@ def run_cases(cases: Mapping[str, Case], watch: PartWatcher) -> xr.DataTree:
         prices = case.prices
         finished = dict.fromkeys(prices, 0.0)
 
-        def told(title: str, done: float) -> None:
+        def report(title: str, done: float) -> None:
             finished[title] = prices[title] * done  # noqa: B023
             watch(f"{name}: {title}", min(1.0, (before + sum(finished.values())) / total))  # noqa: B023
 
-        comparison = compare(case.problem, only=case.descriptions, budget=float("inf"), watch=told)
+        comparison = compare(case.problem, only=case.descriptions, budget=float("inf"), watch=report)
         if comparison.left_out:
             raise DimfreeError(" ".join(f"{left.name}: {left.reason}" for left in comparison.left_out))
         trees[name] = comparison.tree

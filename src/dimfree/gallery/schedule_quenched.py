@@ -103,15 +103,19 @@ class ScheduleQuenched(Entry[xr.Dataset]):
 
     def claims(self, data: xr.Dataset) -> tuple[Claim, ...]:
         """Averaging over starts costs early escapers something, and spares the late ones."""
-        told = np.log(_ratios(data["ode"], _ONE))[np.argsort(-data["overlap"].values)]
+        log_ratios = np.log(_ratios(data["ode"], _ONE))[np.argsort(-data["overlap"].values)]
         paid = np.log(_paid(data))
         return (
             Claim("constant over mean of 32, ODE, less 3 s.e.", _least(_ratios(data["ode"], "constant")), 1.0, np.inf),
             Claim(
                 "constant over mean of 32, SGD, less 3 s.e.", _least(_ratios(data["chain"], "constant")), 1.0, np.inf
             ),
-            Claim("average start over mean of 32, ODE, early: median + 3 s.e.", _median(_early(told), +1), 0.0, 1.0),
-            Claim("average start over mean of 32, ODE, late: median - 3 s.e.", _median(_late(told), -1), 1.0, np.inf),
+            Claim(
+                "average start over mean of 32, ODE, early: median + 3 s.e.", _median(_early(log_ratios), +1), 0.0, 1.0
+            ),
+            Claim(
+                "average start over mean of 32, ODE, late: median - 3 s.e.", _median(_late(log_ratios), -1), 1.0, np.inf
+            ),
             Claim("the same, SGD, first half to escape: median + 3 s.e.", _median(_early(paid), +1), 0.0, 1.0),
             Claim("the same, SGD, last quarter to escape: median - 3 s.e.", _median(_late(paid), -1), 1.0, np.inf),
             Claim("rank correlation of a run's escape with that ratio, less 3 s.e.", _order(paid), 0.8, 1.0),

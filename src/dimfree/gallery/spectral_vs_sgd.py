@@ -117,9 +117,9 @@ class SpectralVersusSGD(Entry[xr.DataTree]):
             )
             left.errorbar(best["samples"], mean, 2 * error, fmt="o", color=colour, mfc="white", ms=4.5, capsize=2)
             d, scale = sgd["dimension"].values, sgd["dimension"].values / sgd["learning_rate"].values
-            told = f"{link}: SGD, slope {float(sgd['sample_slope']):.2f}" + (" of $n/\\log d$" if n == 2 else "")
+            label = f"{link}: SGD, slope {float(sgd['sample_slope']):.2f}" + (" of $n/\\log d$" if n == 2 else "")
             right.errorbar(
-                d, scale * sgd["mean"], 2 * scale * sgd["error"], fmt="o", color=colour, mfc="white", label=told
+                d, scale * sgd["mean"], 2 * scale * sgd["error"], fmt="o", color=colour, mfc="white", label=label
             )
             right.plot(d, scale * sgd["predicted"], "-", color=colour, lw=1.2)
             axis = np.array([16.0, 2000.0])

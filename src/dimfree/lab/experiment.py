@@ -58,15 +58,15 @@ def _streamed(ready: Prepared, one: AnyDescription, accounts: Accounts, stop: St
     problem, model = ready.problem, model_of(ready.problem)
     ask = Ask(problem.times, problem.run.replicas, own_key(problem, one.title))
     pieces, shown, began = list[Piece](), 0, time.perf_counter()
-    told = judged = began
+    sent = judged = began
     for piece in checked(problem, one, speaking(one).account(model, needed(one, ready.starts[0]), ask)):
         if stop():
             raise StoppedError
         pieces.append(piece._replace(reached=None))
         now = time.perf_counter()
-        if now - told < _EVERY and piece.done < 1:
+        if now - sent < _EVERY and piece.done < 1:
             continue
-        told, seen = now, joined(pieces)
+        sent, seen = now, joined(pieces)
         reached, first = len(seen["risk"]), shown if piece.along == "time" else 0
         steps = seen["risk"].shape[1] * problem.steps(float(problem.times[reached - 1]))
         fresh = {name: values[first:] for name, values in seen.items()}

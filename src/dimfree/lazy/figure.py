@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dimfree.drawing import draw_account, looks, told, trained_layers
+from dimfree.drawing import draw_account, legend_label, looks, trained_layers
 from dimfree.lazy.problem import LazyProblem
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def draw(figure: "Figure", problem: LazyProblem, accounts: "Mapping[str, xr.Data
         for title, data in accounts.items():
             if name not in data:  # the kernel of a linearised network does not move
                 continue
-            draw_account(axes, shown[title], data["time"].values, data[name].values, told(title, data))
+            draw_account(axes, shown[title], data["time"].values, data[name].values, legend_label(title, data))
         axes.set(xlabel=_TIME, ylabel=label)
         axes.set_xscale("symlog", linthresh=problem.run.until / 1000)
         if name == "train_loss":

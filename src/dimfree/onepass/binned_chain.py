@@ -92,8 +92,10 @@ class BinnedChain(Description[StructuredModel, Start]):
         by = f"which change the risk of the ode by up to {100 * error.max():.2g} %"
         if np.isnan(error).any():
             by = "and by how much these change the risk is not known where the ode does not hold"
-        told = f"its law is exact for {count} bins of the {model.s.size} eigenvalues, {by}; use sgd for all of them."
-        return (told, *OverlapChain().warns(problem, model, seen))
+        sentence = (
+            f"its law is exact for {count} bins of the {model.s.size} eigenvalues, {by}; use sgd for all of them."
+        )
+        return (sentence, *OverlapChain().warns(problem, model, seen))
 
 
 def _binning_error(

@@ -319,8 +319,8 @@ def teacher_observables(model: TargetModel, overlaps: Overlaps, bias: Float[Arra
     if model.labels.signs:
         errors = jax.lax.map(lambda now: loss_errors(model.task, now[0]), flat, batch_size=together)
         best = jnp.broadcast_to(bayes_error(model.task), overlaps.a.shape[:2])
-        told = {name: values.reshape(overlaps.a.shape[:2]) for name, values in errors._asdict().items()}
-        return seen | told | {"bayes_error": best}
+        test_errors = {name: values.reshape(overlaps.a.shape[:2]) for name, values in errors._asdict().items()}
+        return seen | test_errors | {"bayes_error": best}
     if not (model.excess and has_components(model.target)):
         return seen
     parts = jax.lax.map(lambda now: overlap_components(model, now[0]), flat, batch_size=together)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimfree.drawing import Look, draw_account, draw_deviation, looks, told, trained_layers
+from dimfree.drawing import Look, draw_account, draw_deviation, legend_label, looks, trained_layers
 from dimfree.onepass.kind import kind_of
 from dimfree.onepass.notes import said_of_loss
 from dimfree.onepass.problem import OnePassProblem
@@ -68,7 +68,7 @@ def draw_risk(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mapping
     """The risk of every account against time."""
     for title, data in accounts.items():
         after = data.isel(time=slice(1, None))
-        draw_account(axes, shown[title], after["time"].values, after["risk"].values, told(title, data))
+        draw_account(axes, shown[title], after["time"].values, after["risk"].values, legend_label(title, data))
     if all((data["risk"].values > 0).all() for data in accounts.values()):  # the correlation loss has no lowest value
         axes.set_yscale("log")
     axes.legend(frameon=False)
@@ -77,7 +77,9 @@ def draw_risk(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mapping
 def draw_test_error(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: Mapping[str, Look]) -> None:
     """Test errors in per cent, and the lowest one that any rule has as a line."""
     for title, data in accounts.items():
-        draw_account(axes, shown[title], data["time"].values, 100 * data["test_error"].values, told(title, data))
+        draw_account(
+            axes, shown[title], data["time"].values, 100 * data["test_error"].values, legend_label(title, data)
+        )
     first = next(iter(accounts.values()))
     if "bayes_error" in first:
         best = 100 * float(first["bayes_error"].values.ravel()[0])

@@ -48,10 +48,10 @@ class Labelled(DataSection):
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
         """No noise by default for classes: noise before a sign would make probit labels."""
-        told, data = super().left_out(values), values.get("data")
+        defaults, data = super().left_out(values), values.get("data")
         if isinstance(data, dict) and data.get("labels", VALUE) != VALUE:
-            return {**told, "data": {**told.get("data", {}), "noise": 0.0}}
-        return told
+            return {**defaults, "data": {**defaults.get("data", {}), "noise": 0.0}}
+        return defaults
 
     @model_validator(mode="after")
     def _labelled(self) -> "Labelled":

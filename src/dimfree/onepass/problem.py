@@ -44,8 +44,8 @@ class OnePassProblem(Problem):
         """The values that the kind of data fills in; a given start or run is left as it is."""
         data = values.get("data")
         given = data if isinstance(data, dict) else {}
-        told = _SECTIONS.get(given.get("kind"), _EMBEDDED).left_out(values)
-        return {key: value for key, value in told.items() if key not in {"start", "run"} & {*values}}
+        defaults = _SECTIONS.get(given.get("kind"), _EMBEDDED).left_out(values)
+        return {key: value for key, value in defaults.items() if key not in {"start", "run"} & {*values}}
 
     @model_validator(mode="after")
     def _consistent(self) -> "OnePassProblem":

@@ -167,9 +167,9 @@ def forget(section: Section, given: dict[str, Any], complete: dict[str, Any]) ->
     """Do not count keys that were filled in as given: another kind of data may fill in other values."""
     section.__pydantic_fields_set__.difference_update(complete.keys() - given.keys())
     for name, value in complete.items():
-        inner, told = getattr(section, name, None), given.get(name)
-        if isinstance(inner, Section) and isinstance(value, dict) and isinstance(told, dict):
-            forget(inner, inner.spelled(told), inner.spelled(value))
+        inner, inner_given = getattr(section, name, None), given.get(name)
+        if isinstance(inner, Section) and isinstance(value, dict) and isinstance(inner_given, dict):
+            forget(inner, inner.spelled(inner_given), inner.spelled(value))
 
 
 def _files(section: Section) -> Iterator[Path]:

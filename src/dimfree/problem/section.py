@@ -29,11 +29,11 @@ class Section(BaseModel):
     def _spelled(cls, values: Any) -> Any:
         if not isinstance(values, dict):
             return values
-        told = cls.spelled(values)
-        for name, value in told.items():
+        written = cls.spelled(values)
+        for name, value in written.items():
             if name in cls.model_fields:
                 _check_number(name, value, cls.model_fields[name].annotation)
-        return told
+        return written
 
     @model_validator(mode="after")
     def _counted(self) -> "Section":

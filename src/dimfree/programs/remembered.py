@@ -1,8 +1,8 @@
 """What jax and equinox remember of dimfree's programs is dropped from time to time, because they never drop it themselves.
 
 jax keeps every trace, translation and small program of its own, up to thousands of each kind and whatever their size: 3 MB for a
-small theory, 40 MB for runs on a data set, and the maps of their programs. No entry can be told from one of the user, and all of
-them can be made again, so that everything is dropped, by the public functions of both, and only after many programs.
+small theory, 40 MB for runs on a data set, and the maps of their programs. Entries of dimfree and of the user look alike.
+All can be made again, so everything is dropped, through public functions of jax and equinox, and only after many programs.
 """
 
 import gc

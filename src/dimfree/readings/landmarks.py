@@ -104,8 +104,8 @@ def _crossing_times(curves: xr.DataArray, level: float) -> xr.DataArray:
     found: xr.DataArray = xr.apply_ufunc(
         lambda curve: _crossing(time, curve, level), curves, input_core_dims=[[along]], vectorize=True
     )
-    told = {"long_name": f"{along} at which {curves.name or 'it'} falls to {level:g}"}
-    return found.rename("crossing").assign_attrs(told | _units(curves[along]))
+    attributes = {"long_name": f"{along} at which {curves.name or 'it'} falls to {level:g}"}
+    return found.rename("crossing").assign_attrs(attributes | _units(curves[along]))
 
 
 def _plateaus(curves: xr.DataArray) -> xr.Dataset:

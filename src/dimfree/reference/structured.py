@@ -44,9 +44,9 @@ _REPLICAS = 40_000
 def rhs(inputs: Values) -> Values:
     """The right-hand side for every eigenvalue, and the risk."""
     m, state = _model(inputs), _state(inputs)
-    velocity, told = _velocity(m, state)
+    velocity, value = _velocity(m, state)
     p = m.width
-    return {"dQ": velocity.Omega[:, :p, :p], "dM": velocity.Omega[:, :p, p:], "da": velocity.a, "risk": told}
+    return {"dQ": velocity.Omega[:, :p, :p], "dM": velocity.Omega[:, :p, p:], "da": velocity.a, "risk": value}
 
 
 @eqx.filter_jit
@@ -104,8 +104,8 @@ def one_step_mean(inputs: Values) -> Values:
 def momentum_rhs(inputs: Values) -> Values:
     """The right-hand side for (W, U, W*), and the risk."""
     m, state = _model(inputs), _state(inputs)
-    found, told = _moving(m, state, jnp.asarray(inputs["theta"]), jnp.asarray(inputs.get("alpha", 0.0)))
-    return {"dOmega": found, "risk": told}
+    found, value = _moving(m, state, jnp.asarray(inputs["theta"]), jnp.asarray(inputs.get("alpha", 0.0)))
+    return {"dOmega": found, "risk": value}
 
 
 @eqx.filter_jit

@@ -114,10 +114,10 @@ def record_starts(
         return record(problem, one, starts[0], key, watch, checkpoint=kept)
     parts = []
     for number, start in enumerate(starts):
-        told = lambda done, before=number: watch((before + done) / len(starts))  # noqa: E731
+        report = lambda done, before=number: watch((before + done) / len(starts))  # noqa: E731
         kept = checkpoints.of(problem, one, number) if checkpoints else None
         share = problem.run.replicas // len(starts)
-        part = record(problem, one, start, jax.random.fold_in(key, number), told, share, kept)
+        part = record(problem, one, start, jax.random.fold_in(key, number), report, share, kept)
         parts.append(part.assign_coords(start=("replica", np.full(part.sizes["replica"], number))))
     joined = xr.concat(parts, "replica", data_vars="all", coords="minimal", combine_attrs="override")
     spent = {name: sum(part.attrs[name] for part in parts) for name in ("wall_seconds", "cpu_seconds")}

@@ -62,8 +62,8 @@ def assemble(plan: Layout, outcomes: Mapping[str, Outcome], attrs: Mapping[str, 
     for axis in plan.axes:
         coordinates |= {name: (dim, _column(values)) for name, (dim, values) in axis.coordinates.items()}
     used = {dim for variable in stacked.values() for dim in variable.dims}
-    told = {"units": plan.clock.units, "long_name": plan.clock.dim}
-    coordinates |= {dim: (dim, np.array(plan.clock.values), told) for dim in ticks if dim in used}
+    attributes = {"units": plan.clock.units, "long_name": plan.clock.dim}
+    coordinates |= {dim: (dim, np.array(plan.clock.values), attributes) for dim in ticks if dim in used}
     return xr.Dataset(stacked, coordinates, dict(attrs))
 
 

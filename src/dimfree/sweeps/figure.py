@@ -37,32 +37,32 @@ def plot_sweep(data: xr.Dataset, path: str | Path | None = None, page: Page = PA
 
         df.plot_sweep(df.open_sweep("sweep.zarr"), "sweep.png", kind="curves")
     """
-    told = settings({**json.loads(data.attrs.get("figure", "{}")), **figure})
+    options = settings({**json.loads(data.attrs.get("figure", "{}")), **figure})
     axes = [name for name in grid(data) if name != "description"]
-    kind = told["kind"] or ("curves" if len(axes) == 1 else "map")
+    kind = options["kind"] or ("curves" if len(axes) == 1 else "map")
     draw = {"map": _draw_maps, "curves": _draw_curves, "slopes": _draw_slopes}.get(kind)
     if draw is None:
         raise ProblemError(f"the kind {kind!r} of figure is not known; {suggest(kind, ('map', 'curves', 'slopes'))}")
-    for name in (told["x"], told["y"]):
+    for name in (options["x"], options["y"]):
         if name is not None and name not in axes:
             raise ProblemError(f"the sweep has no axis {name!r}; {suggest(name, axes)}")
-    x = told["x"] or next((name for name in axes if name != told["y"]), axes[0])
-    if x == told["y"]:
+    x = options["x"] or next((name for name in axes if name != options["y"]), axes[0])
+    if x == options["y"]:
         raise ProblemError(f"the figure has {x!r} for x and for y; give it another axis, or leave y out.")
-    y = told["y"] or next((name for name in axes if name != x), None)
+    y = options["y"] or next((name for name in axes if name != x), None)
     y = None if kind == "curves" else y
     data = data.sortby([name for name in (x, y) if name is not None and data[name].dtype.kind in "fi"])
     fixed = {name: 0 for name in axes if name not in (x, y)}
     said = ", ".join(f"{axis_name(data[name])} = {text(data[name].values[0])}" for name in fixed)
-    told["title"] = ". ".join(part for part in (told["title"], said) if part)
-    return drawing(lambda figure: draw(figure, data.isel(fixed), told, x, y), path, page)
+    options["title"] = ". ".join(part for part in (options["title"], said) if part)
+    return drawing(lambda figure: draw(figure, data.isel(fixed), options, x, y), path, page)
 
 
-def _draw_maps(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x: str, y: str | None) -> None:
+def _draw_maps(figure: "Figure", data: xr.Dataset, options: Mapping[str, Any], x: str, y: str | None) -> None:
     """Draw a panel for every account, all in the same colours; points without numbers are hatched."""
     if y is None:
         raise ProblemError("a map needs two axes, and the sweep has one; draw curves or slopes.")
-    values, what = measured(data, told["observable"], told["measure"])
+    values, what = measured(data, options["observable"], options["measure"])
     mean = mean_and_error(values)[0]
     titles = _with_numbers(data, mean, what)
     figure.set_size_inches(1.4 + 3.9 * len(titles), 4.4)
@@ -78,20 +78,20 @@ def _draw_maps(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x: s
         label_axis(axes.xaxis, data[x])
         label_axis(axes.yaxis, data[y])
         axes.set_title(title)
-        _draw_lines(axes, told["lines"])
+        _draw_lines(axes, options["lines"])
     figure.colorbar(mesh, ax=list(panels), label=what, pad=0.02)
     for axes in panels[1:]:
         axes.set_ylabel("")
-    _finish(figure, data, told, panels[0])
+    _finish(figure, data, options, panels[0])
 
 
-def _draw_curves(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x: str, y: str | None) -> None:
+def _draw_curves(figure: "Figure", data: xr.Dataset, options: Mapping[str, Any], x: str, y: str | None) -> None:
     """A panel for every account: a curve for every value of the axis, with a band of two standard errors."""
-    values = observable(data, told["observable"])
+    values = observable(data, options["observable"])
     along = clock(values)
     if along is None:
-        raise ProblemError(f"{told['observable']!r} has no time to draw curves along; draw a map or slopes.")
-    titles = _with_numbers(data, values, told["observable"])
+        raise ProblemError(f"{options['observable']!r} has no time to draw curves along; draw a map or slopes.")
+    titles = _with_numbers(data, values, options["observable"])
     figure.set_size_inches(1.4 + 4.0 * len(titles), 4.0)
     panels = np.atleast_1d(figure.subplots(1, len(titles), sharey=True))
     ticks, at, named = values[along].values, data[x].values, _is_named(data[x])
@@ -107,7 +107,7 @@ def _draw_curves(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x:
         axes.set(xlabel=f"{along} ({values[along].attrs['units']})", title=title)
         axes.set_xscale("log" if is_log_grid(ticks[1:]) else "linear")
         axes.set_yscale("log" if is_wide(values.values) else "linear")
-    panels[0].set_ylabel(values.attrs.get("long_name", told["observable"]))
+    panels[0].set_ylabel(values.attrs.get("long_name", options["observable"]))
     if named:
         panels[-1].legend(frameon=False, title=axis_name(data[x]))
     else:
@@ -115,12 +115,12 @@ def _draw_curves(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x:
         some = at[:: -(-len(at) // _FEW)].tolist()
         bar.set_ticks(some, labels=[text(value) for value in some], minor=False)
         bar.minorticks_off()
-    _finish(figure, data, told, panels[0])
+    _finish(figure, data, options, panels[0])
 
 
-def _draw_slopes(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x: str, y: str | None) -> None:
+def _draw_slopes(figure: "Figure", data: xr.Dataset, options: Mapping[str, Any], x: str, y: str | None) -> None:
     """A panel for every account: a number against one axis for every value of the other, and the power law fitted to it."""
-    values, what = measured(data, told["observable"], told["measure"])
+    values, what = measured(data, options["observable"], options["measure"])
     titles = _with_numbers(data, values, what)
     figure.set_size_inches(1.0 + 4.6 * len(titles), 4.2)
     panels = np.atleast_1d(figure.subplots(1, len(titles), sharey=True))
@@ -139,7 +139,7 @@ def _draw_slopes(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], x:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.legend(frameon=False)
     panels[0].set_ylabel(what)
-    _finish(figure, data, told, panels[0])
+    _finish(figure, data, options, panels[0])
 
 
 def _with_numbers(data: xr.Dataset, values: xr.DataArray, what: str) -> list[str]:
@@ -180,7 +180,7 @@ def _positive(coordinate: xr.DataArray) -> Vector:
     at = np.asarray(coordinate.values, dtype=float) if coordinate.dtype.kind in "fi" else np.zeros(1)
     if not (at > 0).all():
         raise ProblemError(
-            f"slopes need an axis of positive numbers, and {coordinate.name!r} is none; draw a map or curves."
+            f"slopes need an axis of positive numbers, and {coordinate.name!r} is not one; draw a map or curves."
         )
     return at
 
@@ -232,9 +232,9 @@ def _draw_lines(axes: "Axes", lines: Sequence[Mapping[str, Any]]) -> None:
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, -0.33), frameon=False)
 
 
-def _finish(figure: "Figure", data: xr.Dataset, told: Mapping[str, Any], first: "Axes") -> None:
+def _finish(figure: "Figure", data: xr.Dataset, options: Mapping[str, Any], first: "Axes") -> None:
     """Write what a reader needs: the title, and how many points have no numbers."""
     missing = int((data["failure"] != "").sum())
     said = f"{missing} of {data['failure'].size} points have no numbers" if missing else ""
-    if text := ". ".join(part for part in (told["title"], said) if part):
+    if text := ". ".join(part for part in (options["title"], said) if part):
         figure.suptitle(text, fontsize=9)

@@ -144,5 +144,5 @@ def _read(shelf: Shelf, keys: Iterable[str]) -> dict[str, Outcome]:
 
 def about(plan: Sweep) -> dict[str, Any]:
     """The provenance of a sweep's numbers, the same for every run of it."""
-    told = {name: value for name, value in origin(plan.problem).items() if name != "created_at"}
-    return told | {"figure": json.dumps(plan.figure)}
+    attributes = {name: value for name, value in origin(plan.problem).items() if name != "created_at"}
+    return attributes | {"figure": json.dumps(plan.figure)}

@@ -25,9 +25,9 @@ function observed(module, parts, state) {
   for (const { name, first, count } of parts) found[name] = module.observe.output.slice(first, first + count);
   return found;
 }
-function theoryOf(told, modules) {
-  const byName = Object.fromEntries(told.descriptions.map(one => [one.name, one]));
-  const all = given => ({ ...told.numbers, ...given });
+function theoryOf(about, modules) {
+  const byName = Object.fromEntries(about.descriptions.map(one => [one.name, one]));
+  const all = given => ({ ...about.numbers, ...given });
   const prepared = (name, given) => {
     const one = byName[name], module = modules[one.module];
     followed(module, one.laws, all(given));
@@ -39,7 +39,7 @@ function theoryOf(told, modules) {
     const size = state => { module.size.inputs[0].set(state); module.size.run(); return module.size.output[0]; };
     module.jumps.run();
     const from0 = times[0] > 0 ? [0, ...times] : Array.from(times);
-    const run = integrate(rhs, begun(module, one.start, start, told.start), from0, {
+    const run = integrate(rhs, begun(module, one.start, start, about.start), from0, {
       rtol: one.rtol, atol: one.atol, jumps: module.jumps.output.slice(), size, ...tolerances });
     const skipped = from0.length - times.length;
     const observables = Object.fromEntries(one.parts.map(part => [part.name, new Float64Array(times.length * part.count).fill(NaN)]));
@@ -55,29 +55,29 @@ function theoryOf(told, modules) {
   };
   const observe = (name, given, start) => {
     const [one, module] = prepared(name, given);
-    return observed(module, one.parts, begun(module, one.start, start, told.start));
+    return observed(module, one.parts, begun(module, one.start, start, about.start));
   };
   // the state of a start, and how fast it moves at time t
   const velocity = (name, given, start, t) => {
-    const [one, module] = prepared(name, given), state = begun(module, one.start, start, told.start);
+    const [one, module] = prepared(name, given), state = begun(module, one.start, start, about.start);
     module.rhs.inputs[0][0] = t;
     module.rhs.inputs[1].set(state);
     module.rhs.run();
     return { state, velocity: module.rhs.output.slice() };
   };
-  return { ...told, solve, observe, velocity };
+  return { ...about, solve, observe, velocity };
 }
-function chainOf(told, module) {
+function chainOf(about, module) {
   const { block, freedom, pace } = module, [state, normals, uniforms, chiSquares, first, active] = block.inputs;
-  const all = given => ({ ...told.numbers, ...given }), size = state.length;
+  const all = given => ({ ...about.numbers, ...given }), size = state.length;
   // numbers of the model; then timeStep is the time of one step
   const set = given => {
-    followed(module, told.laws, all(given));
+    followed(module, about.laws, all(given));
     freedom.run();
     pace.run();
     chain.timeStep = pace.output[0];
   };
-  const begin = start => begun(module, told.startNames, start, told.start);
+  const begin = start => begun(module, about.startNames, start, about.start);
   // draws are in their places: state after `count` steps from step number `from`
   const learn = (at, from, count) => {
     state.set(at);
@@ -92,23 +92,23 @@ function chainOf(told, module) {
     for (let i = 0; i < chiSquares.length; i++) chiSquares[i] = rng.chiSquare(freedom.output[i]);
   };
   // one block, or its beginning; the state is changed in place
-  const step = (at, rng, from, count = told.steps) => {
+  const step = (at, rng, from, count = about.steps) => {
     draw(rng);
     learn(at, from, count);
   };
   // from step number `from` to step number `to`
   const run = (at, rng, from, to) => {
     state.set(at);
-    for (let now = from; now < to; now += told.steps) {
+    for (let now = from; now < to; now += about.steps) {
       draw(rng);
       first[0] = now;
-      active[0] = Math.min(told.steps, to - now);
+      active[0] = Math.min(about.steps, to - now);
       block.run();
       state.set(block.output);
     }
     at.set(state);
   };
-  const observe = at => observed(module, told.parts, at);
-  const chain = { ...told, size, set, begin, block: step, run, learn, draws: { normals, uniforms, chiSquares }, freedom: freedom.output, observe, timeStep: NaN };
+  const observe = at => observed(module, about.parts, at);
+  const chain = { ...about, size, set, begin, block: step, run, learn, draws: { normals, uniforms, chiSquares }, freedom: freedom.output, observe, timeStep: NaN };
   return chain;
 }

@@ -104,18 +104,18 @@ def script_of(problem: Problem) -> Script:
             refused[one.title] = _not_here(str(why_unsupported))
     every = [*found, *([chain] if chain is not None else [])]
     laws = Laws(problem, {one.one.title: one.leaves for one in every})
-    told = {
+    shared = {
         "numbers": laws.numbers,
         "start": start.default,
         "refused": [{"name": name, "sentence": why} for name, why in refused.items()],
     }
-    theory = told | {"descriptions": [_told(one, problem, laws) for one in found]}
+    theory = shared | {"descriptions": [_about(one, problem, laws) for one in found]}
     text = "\n".join(
         [
             *(_source(name) for name in ("integrator.js", "page_side.js")),
             runtime(),
             f"function makeTheory(){{return theoryOf({_json(theory)},[{','.join(modules)}])}}",
-            f"function makeChain(){{return {_chain_text(chain, problem, laws, told)}}}",
+            f"function makeChain(){{return {_chain_text(chain, problem, laws, shared)}}}",
         ]
     )
     return Script(
@@ -176,7 +176,7 @@ def _refuse_large(written: Written) -> None:
         )
 
 
-def _told(exported: _Exported, problem: Problem, laws: Laws) -> Plain:
+def _about(exported: _Exported, problem: Problem, laws: Laws) -> Plain:
     """What the page has to know of a theory."""
     one = exported.one
     rtol, atol = exported.dynamics.tolerances(exported.split.model(exported.split.leaves))
@@ -208,11 +208,11 @@ def _parts(exported: _Exported, problem: Problem) -> list[Plain]:
     return parts
 
 
-def _chain_text(chain: _Exported | None, problem: Problem, laws: Laws, told: Plain) -> str:
+def _chain_text(chain: _Exported | None, problem: Problem, laws: Laws, shared: Plain) -> str:
     if chain is None:
         return "null"
     block = chain.dynamics.block(chain.split.model(chain.split.leaves))
-    about = told | {
+    about = shared | {
         "name": chain.one.title,
         "label": chain.one.title,
         "scatters": chain.one.scatters,

@@ -206,7 +206,7 @@ const plot = (() => {
     return {
       show: (next) => { picture = next; draw(); if (pointer !== null) read(); },
       redraw: draw,
-      // Somebody draws on the plot: {from, to, key} get the axes and where the pen is; null ends it.
+      // The user draws on the plot: {from, to, key} get the axes and where the pen is; null ends it.
       pen: (next) => { strokes = next; canvas.classList.toggle("drawing", !!next); pointer = null; reading.hidden = true; },
       describe: (text) => canvas.setAttribute("aria-label", text),
       axes: () => axes,

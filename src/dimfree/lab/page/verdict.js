@@ -383,7 +383,7 @@ const dimfreeVerdict = (() => {
       return say(word === FAILS ? "fails for" : "but for",
         { when: say(fails.end > fails.begin ? "when" : "when once", fails), worst });
     };
-    const told = (found, word) => {
+    const phrase = (found, word) => {
       if (found.impossible) return say("impossible", found.impossible);
       if (found.fails) return failing(word, found.fails);
       if (word === OPEN) {
@@ -396,7 +396,7 @@ const dimfreeVerdict = (() => {
       return found.moves ? say("holds") : say("still", { risk: found.final_risk });
     };
     const sentence = (found, until) =>
-      [told(found, grade(found, until)), ...openParts(found), ...parts(found)].join("; ");
+      [phrase(found, grade(found, until)), ...openParts(found), ...parts(found)].join("; ");
     return { say, grade, sentence };
   };
 

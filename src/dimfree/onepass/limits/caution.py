@@ -67,7 +67,7 @@ def refused_spread(model: TeacherModel, state: Overlaps) -> str | None:
     if few := next(too_few_dimensions(model), None):
         return few
     factor = overstatement(model, state)
-    return _told(factor, "at the start") if abs(np.log(factor)) > np.log(BADLY) else None
+    return _sentence(factor, "at the start") if abs(np.log(factor)) > np.log(BADLY) else None
 
 
 def misstated_spread(model: TeacherModel, seen: Mapping[str, Values], times: Times) -> Iterator[str]:
@@ -77,7 +77,7 @@ def misstated_spread(model: TeacherModel, seen: Mapping[str, Values], times: Tim
     factors = [overstatement(model, _mean(seen, i), rate) for i, rate in zip(chosen.tolist(), rates, strict=True)]
     worst = int(np.argmax(np.abs(np.log(factors))))
     if abs(np.log(factors[worst])) > np.log(SLIGHTLY):
-        yield _told(factors[worst], f"at t = {times[chosen[worst]]:.3g}")
+        yield _sentence(factors[worst], f"at t = {times[chosen[worst]]:.3g}")
 
 
 def exposure(model: TargetModel, seen: Mapping[str, Values], times: Times) -> float:
@@ -89,13 +89,13 @@ def exposure(model: TargetModel, seen: Mapping[str, Values], times: Times) -> fl
     return float(np.trapezoid(np.asarray(rates) / np.maximum(seen["risk"][:, 0], np.finfo(float).tiny), times))
 
 
-def risk_apart(dimension: int, told: Values, corrected: Values, times: Times) -> Iterator[str]:
+def risk_apart(dimension: int, uncorrected: Values, corrected: Values, times: Times) -> Iterator[str]:
     """Where a risk with the terms of order 1/d is far from the one that was computed."""
     lost = ~np.isfinite(corrected)
     if lost.any():
         yield _near_the_edge(dimension, f"diverges before t = {times[int(np.argmax(lost))]:.3g}")
         return
-    change = np.log(np.maximum(corrected, np.finfo(float).tiny) / np.maximum(told, np.finfo(float).tiny))
+    change = np.log(np.maximum(corrected, np.finfo(float).tiny) / np.maximum(uncorrected, np.finfo(float).tiny))
     worst = int(np.argmax(np.abs(change)))
     if abs(change[worst]) > np.log(APART):
         yield _near_the_edge(dimension, f"is {np.exp(change[worst]):.2g} times as large at t = {times[worst]:.3g}")
@@ -108,7 +108,7 @@ def _near_the_edge(dimension: int, what: str) -> str:
     )
 
 
-def _told(factor: float, when: str) -> str:
+def _sentence(factor: float, when: str) -> str:
     much = f"{factor:.2g} times" if factor > 1 else f"only {factor:.2g} times"
     return (
         f"the leading order in 1/dimension makes the spread of one step {when} {much} what it is; raise dimension, lower "

@@ -212,13 +212,13 @@ class Dimensionless(WideNetwork):
 
     def cost(self, problem: Problem, model: TargetModel) -> Cost:
         """On structured inputs the largest eigenvalue bounds the steps, and the start has all pairs for every eigenvalue."""
-        told = super().cost(problem, model)
+        once = super().cost(problem, model)
         levels = model.levels
         if levels is None:
-            return told
+            return once
         more = 3 * problem.run.until * float(levels.s.max())
         memory = 8.0 * levels.s.size * (model.width + model.units) ** 2
-        return Cost(told.seconds + more * self.seconds(model), told.steps + more, told.memory + memory)
+        return Cost(once.seconds + more * self.seconds(model), once.steps + more, once.memory + memory)
 
     def cut_off(self, model: TargetModel, state: Particles) -> float:
         """What the series leaves out."""

@@ -93,7 +93,7 @@ class Couplings(Answer[OnePassProblem]):
             table.add_column(heading, justify="right")
         risks, distances = (part[:, :, -1] for part in np.split(self.errors, [len(GAPS)]))
         for gap, cause, *row in zip(GAPS, _CAUSES, risks, [None, *distances], strict=True):
-            table.add_row(gap, cause, *("" if values is None else _told(values) for values in row))
+            table.add_row(gap, cause, *("" if values is None else _in_words(values) for values in row))
         yield table
 
     def values(self) -> dict[str, object]:
@@ -280,6 +280,6 @@ def _afford(problem: OnePassProblem, cloud: Cloud, end: float, seeds: int, budge
         )
 
 
-def _told(values: Float[np.ndarray, " s"]) -> str:
+def _in_words(values: Float[np.ndarray, " s"]) -> str:
     error = f" ± {values.std(ddof=1) / np.sqrt(len(values)):.1g}" if len(values) > 1 else ""
     return f"{values.mean():.3g}{error}"

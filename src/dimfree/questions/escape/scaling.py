@@ -115,8 +115,8 @@ class Scaling(Answer[OnePassProblem]):
             table.add_row(*row, f"{self.samples[n]:.3g}", f"{stayed[n]} of {self.times.shape[1]}")
         yield table
         if len(self.plan) > 1:
-            yield f"slope of {'t' if self.exponent == 2 else 'log t'} against log d: {_told(self.time_fit())}"
-            yield f"slope of log {'(n/log d)' if self.exponent == 2 else 'n'} against log d: {_told(self.sample_fit())}"
+            yield f"slope of {'t' if self.exponent == 2 else 'log t'} against log d: {_in_words(self.time_fit())}"
+            yield f"slope of log {'(n/log d)' if self.exponent == 2 else 'n'} against log d: {_in_words(self.sample_fit())}"
 
     def values(self) -> dict[str, object]:
         """Means, predictions and slopes."""
@@ -218,5 +218,5 @@ def _logarithmic_rate(plan: tuple[Point, ...]) -> float:
     return (last.predicted - before.predicted) / log(last.dimension / before.dimension)
 
 
-def _told(fit: Fit) -> str:
+def _in_words(fit: Fit) -> str:
     return f"{fit.value:.3g} ± {fit.standard_error:.2g}, by the theory {fit.expected:.3g}"

@@ -129,7 +129,7 @@ class Schedules(Answer[OnePassProblem]):
             table.add_column(heading, justify="right")
         table.add_column("rate")
         for name, one in self.schedules.items():
-            measured, gained = ([], []) if real is None else ([real.told(name)], [real.gained(name)])
+            measured, gained = ([], []) if real is None else ([real.in_words(name)], [real.gained(name)])
             table.add_row(
                 name,
                 f"{one.risk:.4g}",

@@ -67,7 +67,7 @@ class Confirmation:
         """The share of replicas that diverged."""
         return float(np.mean(~np.isfinite(self.ends(name))))
 
-    def told(self, name: str) -> str:
+    def in_words(self, name: str) -> str:
         """The final risk with its error, for a table."""
         if name not in self.risks:
             return ""

@@ -131,7 +131,7 @@ def scheduler(optimizer):  # whose lr is {base}
 def as_script(problem: OnePassProblem, library: str) -> str:
     """A Python file that makes the schedule for a library, and needs nothing of dimfree."""
     steps, rates = _knots(problem)
-    told = SCRIPTS[library].format(
+    script = SCRIPTS[library].format(
         steps=[int(step) for step in steps], rates=rates.tolist(), base=problem.training.learning_rate
     )
-    return f"{_comments(problem)}\n{told}"
+    return f"{_comments(problem)}\n{script}"

@@ -27,7 +27,7 @@ class Family(NamedTuple):
     free: tuple[str, ...]
     bounds: Callable[[float, Bounds], tuple[Bounds, ...]]  # of the end of the run and the bounds of factors
     guesses: Callable[[float, float], tuple[tuple[float, ...], ...]]  # of the end of the run and the best constant
-    told: str  # its numbers in words: rates, and samples per dimension
+    template: str  # its numbers in words: rates, and samples per dimension
     until: bool = False  # whether it knows when the run ends
 
     def written(self, parameters: Vector, until: float) -> Written:
@@ -44,7 +44,7 @@ class Family(NamedTuple):
             return f"degenerates to {rate * found['top']:.4g} exp(-α/{clock * found['scale'] / found['exponent']:.4g})"
         rates = {name: rate * found[name] for name in ("top", "end") if name in found}
         spans = {name: clock * found[name] for name in ("scale", "warm_up", "hold") if name in found}
-        return self.told.format(**found | rates | spans)
+        return self.template.format(**found | rates | spans)
 
     def curve(self, points: Vector, until: float) -> Curve:
         """Its factors at all points of a grid, and their derivatives with respect to the free numbers."""

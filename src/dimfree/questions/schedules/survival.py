@@ -47,7 +47,8 @@ def survival(best: "Schedules") -> Survival | None:
         return Survival(
             False,
             f"{where} leaves it open: {gained}{beside}.",
-            f"with {real.replicas} replicas the gain of SGD is not resolved (from {_told(low)} to {_told(high)} at 95 %); "
+            f"with {real.replicas} replicas the gain of SGD is not resolved "
+            f"(from {_in_words(low)} to {_in_words(high)} at 95 %); "
             f"try replicas = {_needed(real.replicas, low, high, least)}.",
         )
     if family and (behind := real.interval("optimal", family)[1]) < 0:
@@ -61,7 +62,7 @@ def survival(best: "Schedules") -> Survival | None:
     return Survival(True, f"{where} confirms it: {gained}{beside}.")
 
 
-def _told(log_gain: float) -> str:
+def _in_words(log_gain: float) -> str:
     return f"{exp(log_gain):.2g}" if isfinite(log_gain) else ("anything" if log_gain > 0 else "nothing")
 
 

@@ -86,14 +86,14 @@ class Spectral(Answer[OnePassProblem]):
                 f"at dimension {d} and learning rate {self.sgd.learning_rate:.2g}, half of the largest"
             )
         for one in self.outcomes:
-            yield f"{one.name:<22} {_told(one)}"
+            yield f"{one.name:<22} {_in_words(one)}"
         if self.outcomes:
             yield self._table()
 
     def _table(self) -> Table:
         seeds = self.outcomes[0].measured.shape[1]
-        told = f", mean of {seeds} with standard error" if seeds > 1 else ""
-        table = Table(title=f"Squared overlap with the direction, dimension {self.problem.dimension}{told}")
+        averaged = f", mean of {seeds} with standard error" if seeds > 1 else ""
+        table = Table(title=f"Squared overlap with the direction, dimension {self.problem.dimension}{averaged}")
         table.add_column("samples/d", justify="right")
         for one in self.outcomes:
             table.add_column(f"{one.name}: theory", justify="right")
@@ -246,7 +246,7 @@ def _sgd(problem: OnePassProblem) -> Descent | str:
         return str(reason)
 
 
-def _told(one: Outcome) -> str:
+def _in_words(one: Outcome) -> str:
     if one.threshold == inf:
         return "never sees the direction"
     begins = (

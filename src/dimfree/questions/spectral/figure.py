@@ -20,8 +20,8 @@ def draw_overlaps(found: "Spectral", figure: Figure) -> None:
     for one in found.outcomes:
         draw_outcome(axes, found, one)
     if not isinstance(found.sgd, str) and found.sgd.samples < inf:
-        told = f"SGD has lost half of the risk: {found.sgd.samples:.3g}"
-        axes.axvline(found.sgd.samples, color="black", lw=1.2, ls="--", label=told)
+        label = f"SGD has lost half of the risk: {found.sgd.samples:.3g}"
+        axes.axvline(found.sgd.samples, color="black", lw=1.2, ls="--", label=label)
     axes.set(xscale="log", ylim=(-0.03, 1.03), xlabel="samples per dimension $n/d$", ylabel="squared overlap")
     exponents = f"information exponent {found.information}, generative exponent {found.generative}"
     axes.set_title(f"{exponents}, $d$ = {found.problem.dimension}; lines: theory, markers: experiment (2 s.e.)")

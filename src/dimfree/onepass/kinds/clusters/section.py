@@ -53,9 +53,11 @@ class Clusters(DataSection):
         if not 0 <= self.flip < 0.5:
             raise ValueError(f"flip must be at least 0 and below 0.5; got {self.flip:g} (swap the classes instead).")
         if self.shape == "xor":
-            told = [name for name in _GIVEN if getattr(self, name) != ()]
-            if told:
-                raise ValueError(f"shape = 'xor' already says what the clusters are; leave out {' and '.join(told)}.")
+            superfluous = [name for name in _GIVEN if getattr(self, name) != ()]
+            if superfluous:
+                raise ValueError(
+                    f"shape = 'xor' already says what the clusters are; leave out {' and '.join(superfluous)}."
+                )
         else:
             self._check_clusters()
         if self.overlap != "orthonormal":

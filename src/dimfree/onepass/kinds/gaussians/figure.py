@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dimfree.drawing import Look, draw_account, draw_deviation, from_zero, looks, told, trained_layers
+from dimfree.drawing import Look, draw_account, draw_deviation, from_zero, legend_label, looks, trained_layers
 from dimfree.onepass.kinds.gaussians.section import TwoGaussians
 from dimfree.onepass.problem import OnePassProblem
 
@@ -28,7 +28,7 @@ def draw_laws(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str,
     deviation = figure.add_subplot(grid[2, :2], sharex=risk)
     draw_deviation(deviation, accounts, shown)
     for title, data in accounts.items():
-        draw_account(risk, shown[title], data["time"].values, data["risk"].values, told(title, data))
+        draw_account(risk, shown[title], data["time"].values, data["risk"].values, legend_label(title, data))
     below = deviation if deviation.get_visible() else risk
     below.set_xlabel(_TIME)
     risk.tick_params(labelbottom=below is risk)

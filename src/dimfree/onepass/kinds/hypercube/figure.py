@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dimfree.drawing import draw_account, draw_deviation, from_zero, looks, told, trained_layers
+from dimfree.drawing import draw_account, draw_deviation, from_zero, legend_label, looks, trained_layers
 from dimfree.onepass.kinds.hypercube.section import Hypercube
 from dimfree.onepass.kinds.hypercube.staircases import plateau
 from dimfree.onepass.problem import OnePassProblem
@@ -32,7 +32,7 @@ def draw_hypercube(figure: "Figure", problem: OnePassProblem, accounts: "Mapping
     draw_deviation(deviation, accounts, shown)
     for title, seen in accounts.items():
         time = seen["time"].values
-        draw_account(risk, shown[title], time, seen["risk"].values, told(title, seen))
+        draw_account(risk, shown[title], time, seen["risk"].values, legend_label(title, seen))
         for n in range(min(_MOST, seen.sizes["support"])):
             label = product(data.supports[n]) if title == next(iter(accounts)) else ""
             draw_account(fourier, shown[title], time, seen["fourier"].values[..., n], label, _COLOURS[n])

@@ -124,8 +124,8 @@ class GaussianInputs(DataSection):
         others, data = super().left_out(values), values.get("data")
         if not isinstance(data, dict) or not data.get("covariance") or "dimension" in values:
             return others
-        told = dimension_of(Teacher(covariance=cls.spelled(data)["covariance"]).covariance)
-        return {**others, "dimension": told} if told else others
+        given = dimension_of(Teacher(covariance=cls.spelled(data)["covariance"]).covariance)
+        return {**others, "dimension": given} if given else others
 
     def check(self, problem: "OnePassProblem") -> None:
         """What a covariance, labels of the user's own and given directions do not go with."""
@@ -215,8 +215,8 @@ class MultiIndex(GaussianInputs, Labelled):
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Terms are enough to mean that the link is made of them."""
-        told = super().spelled(values)
-        return {**told, "link": "terms"} if "terms" in told and "link" not in told else told
+        given = super().spelled(values)
+        return {**given, "link": "terms"} if "terms" in given and "link" not in given else given
 
     @model_validator(mode="after")
     def _consistent(self) -> "MultiIndex":
