@@ -34,6 +34,7 @@ LEVELS = (
     ("reference",),
     ("sweeps",),
     ("lab",),
+    ("course",),
     ("theories", "experiments", "extend", "former_names"),  # what users import, by name
     ("cli", "__init__", "__main__"),
 )

@@ -18,6 +18,9 @@ Questions about a problem
     regime, exit_times, sample_complexity, spectral, fluctuations, band, couplings, temperature, laziness, curve,
     optimise (the best schedule of learning rates), schedule_table (a schedule for PyTorch or optax)
 
+The course (docs/learn)
+    check                      whether a number is the right answer to an exercise
+
 Problems
     load, loads, dumps         TOML in and out
     Problem, Run               the whole, and how long and how often it runs
@@ -65,6 +68,7 @@ if TYPE_CHECKING:
     from dimfree.comparison.comparison import opened as open
     from dimfree.comparison.run import simulate as simulate
     from dimfree.comparison.run import solve as solve
+    from dimfree.course.check import check as check
     from dimfree.dataset.features import Covariates as Covariates
     from dimfree.dataset.features import Outliers as Outliers
     from dimfree.dataset.features import RandomFeatures as RandomFeatures
@@ -142,6 +146,7 @@ _HOMES = {
     "dimfree.comparison.compare": ("compare",),
     "dimfree.comparison.comparison": ("Comparison", "opened"),
     "dimfree.comparison.run": ("simulate", "solve"),
+    "dimfree.course.check": ("check",),
     "dimfree.dataset.features": ("Covariates", "Outliers", "RandomFeatures", "Table"),
     "dimfree.dataset.problem": (
         "AlignedStart",
