@@ -5,7 +5,7 @@
 
 A chapter is Markdown. Its ```python blocks are the code, a ```text block right after one is what it prints, and what stands
 between <details> and </details> is an answer, whose code ends with `df.check("exercise", answer)`. As a Sphinx extension this
-module writes the notebooks into learn/notebooks of the built site.
+module writes the notebooks into learn/notebooks of the built site and links them below each chapter.
 """
 
 import contextlib
@@ -24,6 +24,7 @@ from PIL import Image
 
 LEARN = Path(__file__).parent / "learn"
 FIGURES = LEARN / "figures"
+OFFERED = {"": "for students", "-answers": "with the answers"}  # the ends of the notebooks' names
 CHECKED = re.compile(r'df\.check\("([^"]+)"')
 _LINK = re.compile(r"(?<!!)\[([^]]+)\]\((?:\.\./)?([^)#:]+\.md)(?:#[^)]*)?\)")
 _PICTURE = re.compile(r"^!\[.*\]\(.*\)$\n?", re.MULTILINE)
@@ -93,8 +94,8 @@ def write_notebooks(folder: Path) -> None:
     """Write both notebooks of every chapter."""
     folder.mkdir(parents=True, exist_ok=True)
     for chapter in chapters():
-        nbformat.write(notebook(chapter, answers=False), folder / f"{chapter.stem}.ipynb")
-        nbformat.write(notebook(chapter, answers=True), folder / f"{chapter.stem}-answers.ipynb")
+        for end in OFFERED:
+            nbformat.write(notebook(chapter, answers=bool(end)), folder / f"{chapter.stem}{end}.ipynb")
 
 
 def run(chapter: Path, answers: bool) -> Iterator[tuple[Part, str, dict[str, Any]]]:
@@ -131,8 +132,17 @@ def shrink(figure: Path) -> None:
     small.quantize(64).save(figure, optimize=True)
 
 
+def offer(app: Any, page: str, source: list[str]) -> None:
+    """Sphinx calls this for every page that it reads: below a chapter stand links to its notebooks."""
+    name = page.removeprefix("learn/")
+    if name in {chapter.stem for chapter in chapters()}:
+        links = (f'<a href="notebooks/{name}{end}.ipynb" download>{who}</a>' for end, who in OFFERED.items())
+        source[0] += f"\n---\n\nThis chapter as a notebook: {', '.join(links)}.\n"
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Sphinx calls this: write the notebooks beside the pages when these are built."""
+    app.connect("source-read", offer)
     app.connect(
         "build-finished", lambda app, failed: failed or write_notebooks(Path(app.outdir) / "learn" / "notebooks")
     )

@@ -209,6 +209,17 @@ def test_notebooks_are_the_same_in_every_build(tmp_path):
     assert written == {path.name: path.read_bytes() for path in (tmp_path / "two").iterdir()}
 
 
+def test_a_built_chapter_links_to_its_notebooks(tmp_path):
+    course.write_notebooks(tmp_path / "notebooks")
+    source = ["# A title\n"]
+    course.offer(None, "learn/02-committee", source)
+    linked = re.findall(r'href="([^"]+)"', source[0])
+    assert linked == ["notebooks/02-committee.ipynb", "notebooks/02-committee-answers.ipynb"]
+    assert all((tmp_path / path).is_file() for path in linked)
+    course.offer(None, "learn/index", other := ["# Another\n"])
+    assert other == ["# Another\n"]
+
+
 @pytest.mark.slow
 def test_a_students_notebook_runs_and_says_what_is_missing(tmp_path):
     book = course.notebook(chapter_of("01-noise"), answers=False)
