@@ -1,7 +1,8 @@
 """Every how-to page is a story that runs from its first block to its last, and prints what it shows.
 
-A block `python` runs, and a block `text` after it is what it prints; a block whose first line is a comment with a file's name is
-that file. In a block `console`, lines after `$ dimfree` are what the command prints; three dots stand for any text. Blocks `sh` are not run.
+A block `python` runs, and a block `text` after it is what it prints; a block whose first line is a comment with a file's name
+is that file. In a block `console`, lines after `$ dimfree` are what the command prints; three dots stand for any text. Blocks
+`sh` are not run.
 """
 
 import contextlib
@@ -40,7 +41,9 @@ def told(page: Path):
             yield block, printed
             printed = None
         elif kind == "console":
-            for command, _, expected in (one.partition("\n") for one in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]):
+            for command, _, expected in (
+                one.partition("\n") for one in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+            ):
                 program, *arguments = shlex.split(command, comments=True)
                 assert program == "dimfree", f"{page.name} runs {program}"
                 done = CliRunner().invoke(app, arguments)
@@ -58,7 +61,9 @@ def test_a_page_prints_what_it_shows(page, tmp_path, monkeypatch):
     known = {*sys.modules}
     try:
         for expected, printed in told(page):
-            same = doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+            same = doctest.OutputChecker().check_output(
+                expected, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+            )
             assert same, f"{page.name} shows\n{expected}\nand there is\n{printed}"
     finally:
         for name in {*sys.modules} - known:
