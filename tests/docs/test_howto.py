@@ -26,7 +26,7 @@ FILE = re.compile(r"# (?P<name>[\w-]+\.(py|toml))\n")
 matplotlib.use("Agg")
 
 
-def told(page: Path):
+def blocks(page: Path):
     """What a page claims and what there is: pairs of texts, in the order of its blocks."""
     names: dict[str, object] = {"__name__": "how-to"}
     printed = None
@@ -60,7 +60,7 @@ def test_a_page_prints_what_it_shows(page, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     known = {*sys.modules}
     try:
-        for expected, printed in told(page):
+        for expected, printed in blocks(page):
             same = doctest.OutputChecker().check_output(
                 expected, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
             )

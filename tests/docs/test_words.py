@@ -54,6 +54,8 @@ def test_the_index_and_the_shelf_name_the_same_figures():
 
 
 def test_every_figure_has_an_entry_or_a_reason():
-    for row in re.findall(r"^\| (?!figure|statement|---)(.*) \|$", INDEX.partition("## Entries that no")[0], re.MULTILINE):
+    for row in re.findall(
+        r"^\| (?!figure|statement|---)(.*) \|$", INDEX.partition("## Entries that no")[0], re.MULTILINE
+    ):
         figure, answer = row.split(" | ")
         assert QUOTED.search(answer) or answer.startswith("none: "), figure
