@@ -1,0 +1,70 @@
+"""Every public name has a page with what it takes and an example, and the examples run."""
+
+import doctest
+import inspect
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+sys.path.append(str(DOCS))
+matplotlib.use("Agg")
+
+from builders import api, names  # noqa: E402
+
+SETUP = "import dimfree as df\nproblem = df.Problem(dimension=50, run=df.Run(until=2.0, points=9, replicas=4))\n"
+MADE = {  # what examples find in their folder
+    "open": 'df.compare(problem, only=["ode"]).save("comparison.nc")\n',
+    "open_sweep": 'df.sweep(problem, {"training.learning_rate": [0.5, 1.0]}, store="sweep.zarr")\n',
+    "plot_sweep": 'df.sweep(problem, {"training.learning_rate": [0.5, 1.0]}, store="sweep.zarr")\n',
+}
+
+
+def code_of(found) -> str:
+    """The indented example of a docstring."""
+    blocks = re.split(r"\n\s*\n", inspect.cleandoc(found.__doc__ or ""))
+    return "\n".join(textwrap.dedent(one) for one in blocks if one.startswith("    "))
+
+
+def with_code():
+    return {name: found for name, found in names.public().items() if inspect.isroutine(found) and code_of(found)}
+
+
+def test_every_public_name_has_a_page_with_an_example():
+    pages = api.pages(DOCS)
+    for name, found in names.public().items():
+        page = pages[f"{api.FOLDER}/{names.group_of(found)}/{names.bare(name)}.md"]
+        assert f"dimfree.{name}" in page
+        assert "```pycon" in page or code_of(found), f"{name} has no example; add one to docs/reference/examples.md."
+        assert len(api.first_sentence(found)) > 10, f"{name} says nothing of itself."
+        taken = inspect.isroutine(found) and names.arguments(found)
+        assert "## Arguments" in page or not taken
+    listed = "".join(pages[f"{api.FOLDER}/{group}/index.md"] for group in names.GROUPS)
+    assert all(f"[`{name}`]" in listed for name in names.public())
+
+
+def test_examples_are_of_public_names():
+    assert set(api.examples(DOCS)) <= {names.bare(name) for name in names.public()}
+
+
+@pytest.mark.slow
+def test_examples_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = names.spelled((DOCS / "reference" / "examples.md").read_text(encoding="utf-8")).replace("```", "\n")
+    session = doctest.DocTestParser().get_doctest(text, {}, "examples.md", None, 0)
+    said = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
+    assert runner.run(session, out=said.append).failed == 0, "".join(said)
+    assert len(session.examples) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(with_code()))
+def test_code_in_a_docstring_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    example = code_of(with_code()[name])
+    exec(compile(SETUP + MADE.get(name, "") + example, name, "exec"), {"__name__": "documentation"})
