@@ -1,8 +1,8 @@
 """How the site is built: `python -m sphinx -W --keep-going -b html docs site` (extra `docs`).
 
-The theme is furo: on a phone and in the dark it needs no mending, and its one column of navigation tells Learn, How to,
-Theory, Reference and Gallery apart at a glance. pydata-sphinx-theme puts them behind a menu on phones and asks for more
-space around figures and equations than the theory sheets leave.
+The theme is furo: its one column of navigation tells Learn, How to, Theory, Reference and Gallery apart, on a phone too, where
+pydata-sphinx-theme hides them in a menu. It writes nothing to the console, where pydata-sphinx-theme reports an error on
+every first visit.
 
 Pages that come from the program (public names, commands, keys of a problem, errors, the gallery) are written by the modules
 in `builders/` before Sphinx reads anything. MathJax is copied from a package of the index: the site asks no other host.
@@ -23,6 +23,7 @@ project, author, copyright = "dimfree", "The dimfree developers", "the dimfree d
 version = release = __version__
 
 extensions = ["myst_parser", "sphinx.ext.mathjax", "sphinx_copybutton", "sphinx_design"]
+extensions += [name for name in ("course", "live_pages") if (HERE / f"{name}.py").exists()]  # notebooks and live pages
 exclude_patterns = ["builders", "static", "gallery/records", "*.ipynb", "learn/*.ipynb"]
 nitpicky = True
 suppress_warnings = ["myst.header"]  # sections may begin at any level

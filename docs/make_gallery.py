@@ -7,6 +7,7 @@ measured, cheapest first. With --check nothing is written; the exit code is 0 on
 
 import argparse
 import json
+import random
 import re
 import sys
 import tempfile
@@ -28,6 +29,7 @@ from dimfree.results.store import load
 
 RECORDS = Path(__file__).parent / "gallery" / "records"
 LARGEST = 60_000  # bytes of a figure, and of the curves
+_CHEAP = 8  # figures among which --draw chooses
 _WIDTH = 1200  # pixels of a figure
 _LONGEST = (4096, 1024, 256, 64, 16)  # numbers of one observable: the first with which the curves are not too large
 _KEPT = ("description", "title", "real", "figure", "full", "cites", "created_at", "dimfree_version")
@@ -124,9 +126,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="figures; left out, all of them")
     parser.add_argument("--check", action="store_true", help="write nothing; say whether the records still hold")
+    parser.add_argument(
+        "--draw", type=int, metavar="N", help=f"instead of names: N of the {_CHEAP} cheapest, at random"
+    )
     given = parser.parse_args()
-    failed = False
-    for name in given.names or sorted(shelved(), key=lambda one: shelved()[one].seconds):
+    failed, cheapest = False, sorted(shelved(), key=lambda one: shelved()[one].seconds)
+    drawn = random.sample(cheapest[:_CHEAP], given.draw) if given.draw else cheapest
+    for name in given.names or drawn:
         with tempfile.TemporaryDirectory() as folder:
             done = reproduce(name, Path(folder))
             print(done.summary(), flush=True)

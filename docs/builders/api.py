@@ -26,7 +26,7 @@ def pages(docs: Path) -> dict[str, str]:
     written, members = {}, {group: list[tuple[str, str]]() for group in names.GROUPS}
     shown = examples(docs)
     for name, found in sorted(names.public().items(), key=lambda one: names.bare(one[0]).lower()):
-        group, bare = names.group_of(found), names.bare(name)
+        group, bare = names.group_of(name), names.bare(name)
         members[group].append((f"[`{name}`]({bare}.md)", text(first_sentence(found))))
         written[f"{FOLDER}/{group}/{bare}.md"] = page(name, found, names.spelled(shown.get(bare, "")))
     for group, (title, about) in names.GROUPS.items():
@@ -47,7 +47,7 @@ def page(name: str, found: Any, example: str) -> str:
     parts = [
         "---\norphan: true\n---",
         f"# {names.bare(name)}",
-        f"[{names.GROUPS[names.group_of(found)][0]}](index.md)",
+        f"[{names.GROUPS[names.group_of(name)][0]}](index.md)",
         f"```{{{kind}}} dimfree.{names.signature(name, found)}\n```",
         docstring(said),
     ]

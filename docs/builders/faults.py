@@ -21,6 +21,7 @@ REMEDIES = {
     "half-written: an old file is still there, and complete.",
     "DimfreeWarning": 'Nothing has to be changed for the run to go on. `warnings.simplefilter("error", df.DimfreeWarning)` makes '
     "errors of all warnings of dimfree.",
+    "DimfreeDeprecation": "Write the name that the sentence gives; the former one goes on working for now.",
     "LeftBehindWarning": "With `--set` or `problem.replace` the kind of data changed, and keys that the new setting lacks were "
     "dropped. Write these keys anew, or begin with `dimfree new --data KIND`.",
     "PluginWarning": "A package that extends dimfree could not be loaded; everything else works. Update or uninstall the package "

@@ -5,6 +5,7 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import dimfree
@@ -22,8 +23,8 @@ GROUPS = {  # folder: title and what the group is for
     ),
     "authors": ("For authors", "What a package that adds a description, a setting or a kind of data is written with."),
 }
-_VERBS = ("dimfree.comparison", "dimfree.sweeps", "dimfree.registry")
-_QUESTIONS = ("dimfree.questions", "dimfree.readings")
+_VERBS = ("dimfree.comparison", "dimfree.sweeps", "dimfree.registry", "dimfree.course")
+_QUESTIONS = ("dimfree.questions", "dimfree.readings", "dimfree.onepass.limits")
 _PROBLEMS = ("dimfree.problem", "dimfree.onepass.inputs")
 
 
@@ -36,6 +37,7 @@ class Field(NamedTuple):
     meaning: str
 
 
+@cache
 def public() -> dict[str, Any]:
     """What every public name stands for, by the name as it is written after `df.`, with its submodule if it has one."""
     found = {}
@@ -59,14 +61,17 @@ def spelled(example: str) -> str:
     return re.sub(r"\bdf\.(\w+)", lambda match: f"df.{places.get(match[1], match[1])}", example)
 
 
-def group_of(found: Any) -> str:
+def group_of(name: str) -> str:
     """The folder of a name's page."""
+    found = public()[name]
     module = str(getattr(found, "__module__", ""))
+    if name.startswith("extend."):
+        return "authors"
     if inspect.isclass(found) and issubclass(found, (Exception, Warning)):
         return "errors"
     if inspect.isclass(found) and issubclass(found, Section):
         return "problems"
-    if inspect.isclass(found) and issubclass(found, Description) and found.__module__.split(".")[1] != "description":
+    if inspect.isclass(found) and issubclass(found, Description):
         return "descriptions"
     if module.startswith(_VERBS):
         return "verbs"

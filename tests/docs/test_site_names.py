@@ -19,6 +19,7 @@ from builders import api, names  # noqa: E402
 SETUP = "import dimfree as df\nproblem = df.Problem(dimension=50, run=df.Run(until=2.0, points=9, replicas=4))\n"
 MADE = {  # what examples find in their folder
     "open": 'df.compare(problem, only=["ode"]).save("comparison.nc")\n',
+    "optimise": 'from pathlib import Path\nPath("problem.toml").write_text(df.dumps(problem))\n',
     "open_sweep": 'df.sweep(problem, {"training.learning_rate": [0.5, 1.0]}, store="sweep.zarr")\n',
     "plot_sweep": 'df.sweep(problem, {"training.learning_rate": [0.5, 1.0]}, store="sweep.zarr")\n',
 }
@@ -37,7 +38,7 @@ def with_code():
 def test_every_public_name_has_a_page_with_an_example():
     pages = api.pages(DOCS)
     for name, found in names.public().items():
-        page = pages[f"{api.FOLDER}/{names.group_of(found)}/{names.bare(name)}.md"]
+        page = pages[f"{api.FOLDER}/{names.group_of(name)}/{names.bare(name)}.md"]
         assert f"dimfree.{name}" in page
         assert "```pycon" in page or code_of(found), f"{name} has no example; add one to docs/reference/examples.md."
         assert len(api.first_sentence(found)) > 10, f"{name} says nothing of itself."
