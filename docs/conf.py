@@ -8,6 +8,7 @@ Pages that come from the program (public names, commands, keys of a problem, err
 in `builders/` before Sphinx reads anything. MathJax is copied from a package of the index: the site asks no other host.
 """
 
+import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +24,7 @@ project, author, copyright = "dimfree", "The dimfree developers", "the dimfree d
 version = release = __version__
 
 extensions = ["myst_parser", "sphinx.ext.mathjax", "sphinx_copybutton", "sphinx_design"]
-extensions += [name for name in ("course", "live_pages") if (HERE / f"{name}.py").exists()]  # notebooks and live pages
+extensions += ["course", "live_pages"]  # beside this file: notebooks and live pages of the course
 exclude_patterns = ["builders", "static", "gallery/records", "*.ipynb", "learn/*.ipynb"]
 nitpicky = True
 suppress_warnings = ["myst.header"]  # sections may begin at any level
@@ -51,20 +52,10 @@ mathjax_path = "mathjax/tex-chtml.js"
 def setup(app):
     """Write the generated pages, and put MathJax beside the other static files."""
     app.connect("builder-inited", lambda app: pages.write(HERE))
-    app.connect("source-read", _drop_empty_patterns)
     app.connect("build-finished", _copy_mathjax)
 
 
-def _drop_empty_patterns(app, name, source):
-    """Leave patterns that match no page out of the table of contents."""
-    if name == "index":
-        lines = source[0].splitlines()
-        source[0] = "\n".join(one for one in lines if "*" not in one or any(HERE.glob(f"{one.strip()}.md")))
-
-
 def _copy_mathjax(app, failure):
-    import shutil
-
     if failure is None and app.builder.format == "html":
         package = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
         folder = Path(app.outdir) / "_static" / "mathjax"

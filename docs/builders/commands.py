@@ -13,7 +13,7 @@ from dimfree.cli.commands import app
 def page() -> str:
     """Every command: what it does, its arguments and its options."""
     parts = [
-        "# The command line",
+        "# Options of every command",
         "Written from the program; `dimfree COMMAND --help` says the same. Exit codes: 0 fine, 1 failure, 2 wrong usage or "
         "problem, 3 a description refuses, 130 interrupted.",
     ]

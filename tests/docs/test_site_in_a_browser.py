@@ -15,6 +15,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
     "index.html",
     "live-figure.html",
+    "learn/02-committee.html",
     "theory/committee.html",
     "gallery/entries/index.html",
     "gallery/entries/three-clusters.html",
