@@ -16,7 +16,7 @@ def new(
     file: Annotated[Path, typer.Argument(help="Where to write the problem.")] = Path("problem.toml"),
     kind: Annotated[
         str | None,
-        typer.Option("--data", help="The kind of data; `dimfree list` names them.", autocompletion=data_kinds),
+        typer.Option("--data", help="The kind of data; `dimfree list` shows all kinds.", autocompletion=data_kinds),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
@@ -39,7 +39,7 @@ def new(
 
 @app.command("list")
 def list_(as_json: Json = False) -> None:
-    """List the settings with their kinds of data and descriptions, and the activations that have names."""
+    """List the settings with their kinds of data and descriptions, and all named activations."""
     prepare()
     from dimfree.problem.activation import NAMES
     from dimfree.registry import descriptions, settings
@@ -63,7 +63,7 @@ def list_(as_json: Json = False) -> None:
 @app.command()
 def cite(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Descriptions; all when left out.", autocompletion=description_names)
+        list[str] | None, typer.Argument(help="Names of descriptions. Default: all.", autocompletion=description_names)
     ] = None,
 ) -> None:
     """Print BibTeX for dimfree and for the descriptions used."""
@@ -100,7 +100,7 @@ def verify(
 
 @app.command()
 def doctor() -> None:
-    """Say what this installation is: versions, precision, cores, memory, speed."""
+    """Report on this installation: versions, precision, cores, memory, speed."""
     prepare()
     from dimfree.machine import report
     from dimfree.programs.compiled import where_kept

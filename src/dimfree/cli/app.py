@@ -68,13 +68,15 @@ def _version(wanted: bool) -> bool:
     return wanted
 
 
-app = typer.Typer(cls=_Group, no_args_is_help=True, help="What will SGD do? Real training beside its limit theories.")
+app = typer.Typer(
+    cls=_Group, no_args_is_help=True, help="What will SGD do? Real training side by side with its limit theories."
+)
 
 
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     pass
@@ -95,18 +97,27 @@ def data_kinds(incomplete: str) -> list[str]:
 
 
 ProblemFile = Annotated[
-    Path | None, typer.Argument(help="A problem in TOML; left out, the embedded default.", show_default=False)
+    Path | None, typer.Argument(help="The problem, a TOML file. Default: the embedded problem.", show_default=False)
 ]
-Overrides = Annotated[list[str] | None, typer.Option("--set", help="Change one key: training.learning_rate=0.5.")]
-Seed = Annotated[int | None, typer.Option("--seed", help="Same seed, same numbers.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change one key of the problem, as in training.learning_rate=0.5; may be repeated."),
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="Seed of all random numbers; equal seeds give equal results.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder for figures and results.")]
 AllowCode = Annotated[
     bool,
-    typer.Option("--allow-code", help="Import functions that the problem names as module:function: their code runs."),
+    typer.Option(
+        "--allow-code", help="Allow the problem to name functions as module:function. Importing them runs their code."
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no talk.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and print no report.")]
 By = Annotated[
     str | None,
-    typer.Option("--with", help="The description; left out, that of the setting.", autocompletion=description_names),
+    typer.Option(
+        "--with",
+        help="The description to run, by name. Default: that of the setting.",
+        autocompletion=description_names,
+    ),
 ]

@@ -21,15 +21,15 @@ def _figures(incomplete: str) -> list[str]:
 @app.command()
 def reproduce(
     name: Annotated[
-        str | None, typer.Argument(help="A figure of the documents; --list names them.", autocompletion=_figures)
+        str | None, typer.Argument(help="The name of a figure; --list shows all names.", autocompletion=_figures)
     ] = None,
-    listing: Annotated[bool, typer.Option("--list", help="Name the figures.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="The sizes of the documents; slow.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the figures and exit.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Use the sizes of the original figure, which is slow.")] = False,
     out: Annotated[Path, typer.Option("--out", help="Folder for data, figure and claims.")] = Path("dimfree-results"),
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Reproduce one figure of the source documents; the exit code is 0 only if its claims hold."""
+    """Reproduce one figure of the literature; the exit code is 0 only if its claims hold."""
     if listing:
         _list(as_json)
         return

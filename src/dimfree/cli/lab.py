@@ -15,17 +15,23 @@ def lab(
     change: Overrides = None,
     seed: Seed = None,
     host: Annotated[
-        str, typer.Option("--host", help="The address to listen on; others can reach it then.")
+        str,
+        typer.Option(
+            "--host",
+            help="The address to listen on. With another address than the default, other machines can reach the page.",
+        ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="The port; 0 chooses a free one.", min=0, max=65535)] = 0,
+    port: Annotated[
+        int, typer.Option("--port", help="The port to listen on; 0 chooses a free one.", min=0, max=65535)
+    ] = 0,
     save: Annotated[
         Path | None,
-        typer.Option("--save", help="Write the page to this file, which needs no server, and stop."),
+        typer.Option("--save", help="Write the page to this file and exit; the file needs no server."),
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Open a page on which the problem is moved by sliders."""
+    """Open a page with sliders that change the problem, and theories and SGD that follow."""
     problem = Given(file, change, seed, allow_code).problem()
     prepare(save.parent if save is not None else None)
     if save is not None:

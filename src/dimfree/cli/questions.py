@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dimfree.problem import Problem
 
 _OutIfWanted = Annotated[
-    Path | None, typer.Option("--out", help="Folder for figure and results; left out, nothing is written.")
+    Path | None, typer.Option("--out", help="Folder for the figure and the results. Default: write no files.")
 ]
 
 

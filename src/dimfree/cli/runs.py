@@ -25,11 +25,14 @@ def compare(
     change: Overrides = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", help="Only these descriptions, as in chain,ode.", autocompletion=description_names),
+        typer.Option("--only", help="Run only these descriptions, as in chain,ode.", autocompletion=description_names),
     ] = None,
-    budget: Annotated[float, typer.Option("--budget", help="Seconds; what does not fit is left out.")] = 60.0,
+    budget: Annotated[
+        float, typer.Option("--budget", help="Seconds to spend; descriptions that would take longer are left out.")
+    ] = 60.0,
     replicas: Annotated[
-        list[str] | None, typer.Option("--replicas", help="Replicas: a number, or NAME=NUMBER for one description.")
+        list[str] | None,
+        typer.Option("--replicas", help="Number of independent runs, or NAME=NUMBER for one description."),
     ] = None,
     seed: Seed = None,
     out: Out = Path("dimfree-results"),
@@ -37,7 +40,7 @@ def compare(
     quiet: Quiet = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Put real SGD and every limit that applies side by side."""
+    """Run real SGD and every theory that applies, and compare them."""
     everywhere, each = _replicas(replicas or [])
     problem = Given(file, change, seed, allow_code, everywhere).problem()
     prepare(out)
@@ -85,7 +88,7 @@ def solve(
     quiet: Quiet = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Solve one limit theory."""
+    """Solve one limit theory; `dimfree simulate` runs real SGD instead."""
     from dimfree.registry import setting_of
 
     problem = Given(file, change, seed, allow_code).problem()
@@ -103,7 +106,7 @@ def simulate(
     quiet: Quiet = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Run real SGD."""
+    """Run real SGD, or another experiment; `dimfree solve` computes what a theory says of it."""
     from dimfree.registry import setting_of
 
     problem = Given(file, change, seed, allow_code).problem()
@@ -155,30 +158,33 @@ def _print_numbers(data: "xr.Dataset") -> None:
 @app.command()
 def plot(
     file: Annotated[
-        Path, typer.Argument(help="A results file of compare, solve or simulate, or the store of a sweep.")
+        Path, typer.Argument(help="A results file written by compare, solve or simulate, or the store of a sweep.")
     ],
     observable: Annotated[
-        str | None, typer.Option("--observable", help="Draw this observable alone, for every account that has it.")
+        str | None, typer.Option("--observable", help="Draw only this observable, of every description that has it.")
     ] = None,
-    kind: Annotated[str | None, typer.Option("--kind", help="Of a sweep's figure: map, curves or slopes.")] = None,
-    style: Annotated[str, typer.Option("--style", help="What it is for: paper, or talk, with larger type.")] = "paper",
+    kind: Annotated[
+        str | None, typer.Option("--kind", help="The kind of figure for a sweep: map, curves or slopes.")
+    ] = None,
+    style: Annotated[str, typer.Option("--style", help="paper, or talk with larger type.")] = "paper",
     size: Annotated[
         tuple[float, float] | None, typer.Option("--size", help="Width and height in inches: --size 8 5.")
     ] = None,
     dpi: Annotated[
-        int | None, typer.Option("--dpi", help="Dots per inch; left out, 160, and 80 of an animation.")
+        int | None, typer.Option("--dpi", help="Dots per inch. Default: 160, and 80 for an animation.")
     ] = None,
     background: Annotated[
-        str, typer.Option("--background", help="What stands behind the figure: white, transparent or dark.")
+        str, typer.Option("--background", help="The background: white, transparent or dark.")
     ] = "white",
-    panels: Annotated[bool, typer.Option("--panels", help="One file for every panel, numbered.")] = False,
+    panels: Annotated[bool, typer.Option("--panels", help="Write every panel to a numbered file of its own.")] = False,
     animation: Annotated[
-        Path | None, typer.Option("--animate", help="Write an animation to this .gif, .webp or .mp4 instead.")
+        Path | None,
+        typer.Option("--animate", help="Write an animation to this .gif, .webp or .mp4 file instead of a figure."),
     ] = None,
-    frames: Annotated[int, typer.Option("--frames", help="The most frames that an animation may have.")] = 100,
-    out: Annotated[Path | None, typer.Option("--out", help="The figure; left out, beside the results.")] = None,
+    frames: Annotated[int, typer.Option("--frames", help="The largest number of frames of an animation.")] = 100,
+    out: Annotated[Path | None, typer.Option("--out", help="The file to write. Default: next to the results.")] = None,
 ) -> None:
-    """Draw the figure of a results file again, or one of its observables; of a sweep also while it runs."""
+    """Draw the figure of a results file again, or one of its observables; works on a sweep that is still running."""
     prepare()
     from dimfree.pages import Page
 
@@ -217,7 +223,7 @@ def _animate(file: Path, animation: Path, observable: str | None, frames: int, p
 def show(
     file: ProblemFile = None, change: Overrides = None, as_json: Json = False, allow_code: AllowCode = False
 ) -> None:
-    """Say what a problem is, which descriptions apply, which refuse and why, and what each would cost."""
+    """Report what a problem is, which descriptions apply, which refuse and why, and what each would cost."""
     problem = Given(file, change, None, allow_code).problem()
     prepare()
     from dimfree.machine import duration

@@ -24,30 +24,37 @@ def _shipped(incomplete: str) -> list[str]:
 def sweep(
     file: Annotated[
         str | None,
-        typer.Argument(help="A sweep in TOML, or one that --list names.", autocompletion=_shipped, show_default=False),
+        typer.Argument(
+            help="The sweep, a TOML file, or a name from --list.", autocompletion=_shipped, show_default=False
+        ),
     ] = None,
     change: Overrides = None,
     seed: Seed = None,
     store: Annotated[
-        Path | None, typer.Option("--store", help="Folder of the results; left out, named after the file.")
+        Path | None, typer.Option("--store", help="Folder for the results. Default: named after the file.")
     ] = None,
     processes: Annotated[
-        int | None, typer.Option("--processes", help="How many processes compute; left out, this one.", min=1)
+        int | None,
+        typer.Option("--processes", help="Number of worker processes. Default: compute in this process.", min=1),
     ] = None,
     cluster: Annotated[
-        str | None, typer.Option("--cluster", help="Compute by Dask: local, tcp://HOST:PORT of a scheduler, or slurm.")
+        str | None,
+        typer.Option("--cluster", help="Compute with Dask: local, slurm, or tcp://HOST:PORT of a scheduler."),
     ] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Try failed points again.")] = False,
-    show: Annotated[bool, typer.Option("--status", help="Say how far it is, and compute nothing.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Compute failed points again.")] = False,
+    show: Annotated[
+        bool, typer.Option("--status", help="Report the progress of the sweep, and compute nothing.")
+    ] = False,
     export: Annotated[
-        Path | None, typer.Option("--export", help="Write what is there to this netCDF file, and compute nothing.")
+        Path | None,
+        typer.Option("--export", help="Write the finished points to this netCDF file, and compute nothing."),
     ] = None,
-    listing: Annotated[bool, typer.Option("--list", help="Name the sweeps that dimfree brings along.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the sweeps that come with dimfree, and exit.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Compute a grid of problems; the same command goes on where the last one ended."""
+    """Compute a grid of problems; run the same command again to continue after an interruption."""
     if listing:
         _list(as_json)
         return

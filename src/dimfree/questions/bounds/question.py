@@ -9,15 +9,15 @@ if TYPE_CHECKING:
 
 QUESTION: "Question[OnePassProblem]" = Question(
     name="fluctuations",
-    help="Say how far SGD strays from the ODE, and fit the constant of the bound on it.",
+    help="Report how far SGD strays from the ODE, and fit the constant of the bound on that distance.",
     asked="fluctuations around the ODE",
     about="fresh samples of a teacher",
     problem="dimfree.onepass.problem:OnePassProblem",
     answer="dimfree.questions.bounds.fluctuations:fluctuations",
     kinds=("teacher", "multi-index"),
     options={
-        "until": Option("How long to train; left out, run.until.", float),
-        "replicas": Option("Runs of SGD; left out, run.replicas.", int, None, 1),
-        "budget": Option("Seconds that all may take.", float, 120.0),
+        "until": Option("How long to train. Default: run.until.", float),
+        "replicas": Option("Number of runs of SGD. Default: run.replicas.", int, None, 1),
+        "budget": Option("Seconds to spend in all.", float, 120.0),
     },
 )

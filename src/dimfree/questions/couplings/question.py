@@ -9,17 +9,17 @@ if TYPE_CHECKING:
 
 QUESTION: "Question[OnePassProblem]" = Question(
     name="couplings",
-    help="Say where between SGD and its mean-field limit an error comes from: width, step or samples.",
+    help="Report which step from SGD to its mean-field limit causes how much error: width, step size or samples.",
     asked="couplings",
     about="fresh samples of a teacher",
     problem="dimfree.onepass.problem:OnePassProblem",
     answer="dimfree.questions.couplings.answer:couplings",
     kinds=("teacher", "multi-index"),
     options={
-        "until": Option("How long to train; left out, run.until.", float),
-        "seeds": Option("Starts, each with all five dynamics.", int, 4, 1),
-        "points": Option("Times at which they are compared.", int, 8, 1),
-        "budget": Option("Seconds that all may take.", float, 300.0),
+        "until": Option("How long to train. Default: run.until.", float),
+        "seeds": Option("Number of starts; all five dynamics run from each.", int, 4, 1),
+        "points": Option("Number of times at which the dynamics are compared.", int, 8, 1),
+        "budget": Option("Seconds to spend in all.", float, 300.0),
     },
     # gradient descent takes as many steps as SGD, and a cloud in two directions is slow: the problem of docs/couplings.md
     embedded={

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
 QUESTION: "Question[OnePassProblem]" = Question(
     name="complexity",
-    help="Say how many samples SGD needs to find the target: information and generative exponent, leap, rate.",
+    help="Report how many samples SGD needs to find the target: information and generative exponent, leap, rate.",
     asked="sample complexities",
     about="fresh samples of a teacher",
     problem="dimfree.onepass.problem:OnePassProblem",
     answer="dimfree.questions.escape.answer:sample_complexity",
     kinds=("teacher", "multi-index"),
-    options={"threshold": Option("The part of the risk to be lost.", float, 0.5)},
+    options={"threshold": Option("The share of the initial risk that must be lost.", float, 0.5)},
     quick=True,
 )

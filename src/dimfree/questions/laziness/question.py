@@ -9,16 +9,16 @@ if TYPE_CHECKING:
 
 QUESTION: "Question[LazyProblem]" = Question(
     name="laziness",
-    help="Say how lazy a network is: the lemmas of the lazy limit checked on runs, from the mean-field scale to beyond.",
+    help="Report how lazy a network is: check the lemmas of the lazy limit on runs, from the mean-field scale upwards.",
     asked="questions of laziness",
     about="given points",
     problem="dimfree.lazy.problem:LazyProblem",
     answer="dimfree.questions.laziness.answer:laziness",
     options={
         "decades": Option("How far to sweep output_scale * width upwards from 1, in powers of ten.", float, 2.5),
-        "scales": Option("Output scales in the sweep.", int, 6, 2),
-        "networks": Option("Independent starts.", int, 4, 1),
-        "budget": Option("Seconds that all may take.", float, 300.0),
+        "scales": Option("Number of output scales in the sweep.", int, 6, 2),
+        "networks": Option("Number of independent starts.", int, 4, 1),
+        "budget": Option("Seconds to spend in all.", float, 300.0),
     },
     embedded={
         "data.link": {"knots": [-0.5, 0.5], "values": [-1.0, 1.0]},

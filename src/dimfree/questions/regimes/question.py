@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 QUESTION: "Question[OnePassProblem]" = Question(
     name="regime",
-    help="Say in words which limit a problem is near, and what a wider network or a smaller step would change.",
+    help="Report in words which limit a problem is near, and what a wider network or a smaller step would change.",
     asked="regimes",
     about="fresh samples of a teacher",
     problem="dimfree.onepass.problem:OnePassProblem",

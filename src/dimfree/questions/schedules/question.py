@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 QUESTION: "Question[OnePassProblem]" = Question(
     name="optimise",
-    help="Find the best learning-rate schedule through the theory, certify it, and confirm it by real SGD.",
+    help="Find the best learning-rate schedule by theory, certify it, and confirm it with real SGD.",
     asked="schedules",
     about="fresh samples of a teacher",
     problem="dimfree.onepass.problem:OnePassProblem",
@@ -17,24 +17,23 @@ QUESTION: "Question[OnePassProblem]" = Question(
     kinds=("teacher", "multi-index"),
     options={
         "knobs": Option(
-            "What may be turned: learning-rate, second-layer-rate, weight-decay (commas between).",
+            "What may be changed: learning-rate, second-layer-rate, weight-decay (separated by commas).",
             str,
             "learning-rate",
             flag="knob",
         ),
-        "knots": Option("Knots of the optimum.", int, 33, 4),
-        "starts": Option(
-            "Drawn starts over which is averaged; left out, 8, or 1 for a start that is given.", int, None, 1
-        ),
-        "bounds": Option("Of the rate, and of other knobs: 0.01:3,weight_decay=0:1.", str),
+        "knots": Option("Number of knots of the best schedule.", int, 33, 4),
+        "starts": Option("Number of random starts to average over. Default: 8, or 1 for a given start.", int, None, 1),
+        "bounds": Option("Bounds of the learning rate, and of other knobs, as in 0.01:3,weight_decay=0:1.", str),
         "against": Option(
-            "Families: exponential, power, cosine, hold-power, greedy (commas between); left out, all.", str
+            "Families to compare with: exponential, power, cosine, hold-power, greedy (separated by commas). Default: all.",
+            str,
         ),
-        "objective": Option("Over starts: mean-log, mean or worst.", str, "mean-log"),
-        "confirm": Option("By which real SGD: chain, sgd or none.", str, "chain"),
-        "replicas": Option("Of real SGD.", int, 32, 1),
-        "export": Option("A script beside the other files: optax, torch or none.", str, "none"),
-        "budget": Option("Seconds that all may take.", float, 300.0),
+        "objective": Option("What to minimise over the starts: mean-log, mean or worst.", str, "mean-log"),
+        "confirm": Option("The experiment that confirms the result: chain, sgd or none.", str, "chain"),
+        "replicas": Option("Number of runs of that experiment.", int, 32, 1),
+        "export": Option("Also write the schedule as a script: optax, torch or none.", str, "none"),
+        "budget": Option("Seconds to spend in all.", float, 300.0),
     },
     embedded={
         "dimension": 1000,

@@ -9,18 +9,22 @@ if TYPE_CHECKING:
 
 QUESTION: "Question[OnePassProblem]" = Question(
     name="spectral",
-    help="Say what beats SGD: spectral estimator and linear filter of preprocessed labels, theory beside experiment.",
+    help="Report what beats SGD: a spectral estimator and a linear filter of preprocessed labels, in theory and experiment.",
     asked="spectral estimators",
     about="fresh samples of a teacher",
     problem="dimfree.onepass.problem:OnePassProblem",
     answer="dimfree.questions.spectral.answer:spectral",
     kinds=("teacher", "multi-index"),
     options={
-        "link": Option("Another link, also for the student of SGD: he3, relu, tanh, ..., module:function.", str),
-        "samples": Option("Samples per dimension, separated by commas; left out, 0.25 to 8.", str),
-        "preprocessing": Option("A function of the label, module:function, to try beside the best one.", str),
-        "seeds": Option("Experiments; 0 for the theory alone.", int, 8, 0),
-        "budget": Option("Seconds that the experiments may take.", float, 120.0),
+        "link": Option(
+            "Use this link, for the teacher and for the student of SGD: he3, relu, tanh, ..., module:function.", str
+        ),
+        "samples": Option("Numbers of samples per dimension, separated by commas. Default: 0.25 to 8.", str),
+        "preprocessing": Option(
+            "A function of the label, as module:function, to try in addition to the best one.", str
+        ),
+        "seeds": Option("Number of experiments; 0 computes the theory only.", int, 8, 0),
+        "budget": Option("Seconds to spend on the experiments.", float, 120.0),
     },
     embedded={
         "dimension": 500,

@@ -9,16 +9,16 @@ if TYPE_CHECKING:
 
 QUESTION: "Question[DataSetProblem]" = Question(
     name="temperature",
-    help="Say how hot SGD on a data set is: response against correlation in the last part of the run.",
+    help="Report the temperature of SGD on a data set: response against correlation in the last part of the run.",
     asked="temperatures",
     about="a data set",
     problem="dimfree.dataset.problem:DataSetProblem",
     answer="dimfree.questions.temperature.answer:temperature",
     kinds=("two-clusters", "three-clusters", "linear-teacher", "sign-teacher", "phase-retrieval"),
     options={
-        "window": Option("The last part of the run, in units of time; left out, its second half.", float),
-        "seeds": Option("Pairs of simulated twins; 0 for theory alone.", int, 0, 0),
-        "budget": Option("Seconds that all may take.", float, 300.0),
+        "window": Option("How much of the end of the run to use, in units of time. Default: the second half.", float),
+        "seeds": Option("Number of pairs of simulated twins; 0 computes the theory only.", int, 0, 0),
+        "budget": Option("Seconds to spend in all.", float, 300.0),
     },
     embedded={
         "data.samples": 3.0,
