@@ -113,7 +113,7 @@ def test_every_command_works_with_a_setting_from_outside(installed, tmp_path):
         assert (tmp_path / "out" / name).stat().st_size > 10_000
     assert (tmp_path / "temperature.png").stat().st_size > 10_000
     assert refused[0] == 3
-    assert "ode refuses: it speaks of training on fresh samples of a teacher" in refused[2]
+    assert "ode refuses: it describes training on fresh samples of a teacher" in refused[2]
     assert "[data] got kind = 'bow'; did you mean 'bowl'?" in misspelt[2]
 
 

@@ -141,7 +141,7 @@ def why_not(one: "AnyDescription", problem: Problem) -> str | None:
     """Why a description does not apply to a problem, in one sentence: another model, no such start, or its own reason."""
     setting, model = setting_of(problem), model_of(problem)
     if not isinstance(model, one.models):
-        return f"it speaks of training on {one.models.about}, and this problem is training on {model.about}."
+        return f"it describes training on {one.models.about}, and this problem is training on {model.about}."
     return setting.why_no_start(problem, one.needs) or speaking(one).refuses(problem, model)
 
 

@@ -51,8 +51,8 @@ def test_sweep_status_export_plot(file, tmp_path):
         (["sweep", "nothing.toml"], 2, "there is no sweep file"),
         (["sweep", "grid.toml", "--status"], 1, "there is no store 'grid.zarr'"),
         (["sweep", "grid.toml", "--cluster", "somewhere"], 2, "the cluster 'somewhere' is not known"),
-        (["sweep", "grid.toml", "--store", "."], 1, "is no store of a sweep, and is left as it is"),
-        (["plot", "."], 1, "is no store of a sweep"),
+        (["sweep", "grid.toml", "--store", "."], 1, "is not the store of a sweep, and was not changed"),
+        (["plot", "."], 1, "is not the store of a sweep"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(file, arguments, code, said):

@@ -165,7 +165,7 @@ def test_solve_and_simulate_are_the_accounts_of_a_comparison(comparison):
     np.testing.assert_array_equal(df.solve(problem)["risk"], comparison.tree["ode"]["risk"])
     np.testing.assert_array_equal(df.simulate(problem)["risk"], comparison.tree["sgd"]["risk"])
     np.testing.assert_array_equal(df.simulate(problem, "chain")["risk"], comparison.tree["chain"]["risk"])
-    with pytest.raises(df.RefusalError, match="dmft refuses: it speaks of training on a data set"):
+    with pytest.raises(df.RefusalError, match="dmft refuses: it describes training on a data set"):
         df.solve(problem, "dmft")
 
 

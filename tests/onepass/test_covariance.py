@@ -289,7 +289,7 @@ def test_what_is_not_derived_refuses_with_the_reason(name):
 
     said = why_not(description(name), problem(dimension=80))
     assert said is not None
-    assert "not derived" in said or "speaks of" in said
+    assert "not derived" in said or "describes training" in said
     assert "use ode" in said or "hypercube" in said
 
 

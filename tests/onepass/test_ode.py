@@ -230,7 +230,7 @@ def test_limits_refuse_what_they_are_not_derived_for(limit, changes, says):
 def test_limits_of_overlaps_do_not_speak_of_two_gaussians():
     for limit in LIMITS:
         says = str(why_not(limit, df.Problem(data=df.TwoGaussians())))
-        assert says.startswith("it speaks of training on fresh samples of a teacher, and this problem is training on")
+        assert says.startswith("it describes training on fresh samples of a teacher, and this problem is training on")
 
 
 def test_time_zero_is_the_start():

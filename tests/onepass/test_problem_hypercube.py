@@ -52,8 +52,8 @@ def test_every_key_counts():
 @pytest.mark.parametrize(
     ("written", "sentence"),
     [
-        ('{"0" = 1.0}', "'0' of coefficients is no list of coordinates"),
-        ('{"1,,2" = 1.0}', "'1,,2' of coefficients is no list of coordinates"),
+        ('{"0" = 1.0}', "'0' of coefficients is not a list of coordinates"),
+        ('{"1,,2" = 1.0}', "'1,,2' of coefficients is not a list of coordinates"),
         ('{"z1" = 1.0}', "counting from 1"),
         ('{"1,1" = 1.0}', "names a coordinate twice"),
         ('{"1,2" = 1.0, "2,1" = 1.0}', "'1,2' twice; give one number"),

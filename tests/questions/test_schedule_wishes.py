@@ -50,7 +50,7 @@ WRONG = {
         "knobs": "second-layer-rate",
         "bounds": "second_layer_rate=0:10",
     },
-    "the bounds 3:1 of learning_rate are no range of positive numbers": {"bounds": "3:1"},
+    "the bounds 3:1 of learning_rate are not a range of positive numbers": {"bounds": "3:1"},
     "bounds '3' are not two numbers; write them as 0.01:3.": {"bounds": "3"},
     "there is no family of schedules 'cosinus'; did you mean 'cosine'?": {"against": "cosinus"},
     "there is no objective 'median'": {"objective": "median"},

@@ -107,9 +107,9 @@ def test_a_store_that_is_none_is_left_alone(tmp_path):
             folder.mkdir()
             (folder / "zarr.json").write_text(json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}}))
         before = content(folder)
-        with pytest.raises(df.OutputError, match="is no store of a sweep, and is left as it is"):
+        with pytest.raises(df.OutputError, match="is not the store of a sweep, and was not changed"):
             swept(folder)
-        with pytest.raises(df.OutputError, match="is no store of a sweep"):
+        with pytest.raises(df.OutputError, match="is not the store of a sweep"):
             open_sweep(folder)
         assert content(folder) == before
     with pytest.raises(df.OutputError, match="is a file"):

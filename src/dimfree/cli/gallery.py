@@ -34,7 +34,7 @@ def reproduce(
         _list(as_json)
         return
     if name is None:
-        raise ProblemError("no figure was named; dimfree reproduce --list names them.")
+        raise ProblemError("no figure was named; `dimfree reproduce --list` shows all names.")
     from dimfree.gallery.shelf import entry
 
     prepare(out)

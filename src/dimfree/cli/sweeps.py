@@ -59,7 +59,7 @@ def sweep(
         _list(as_json)
         return
     if file is None:
-        raise ProblemError("no sweep was named; give a file, or one of those that dimfree sweep --list names.")
+        raise ProblemError("no sweep was named; give a file, or a name that `dimfree sweep --list` shows.")
     where = store or (Path(file) if Path(file).is_dir() else Path(Path(file).stem + ".zarr"))
     prepare()
     if show or export:

@@ -147,7 +147,9 @@ class Comparison(NamedTuple):
             return []
         if run.starts > 1:
             return [f"error bars: over {run.starts} starts, which all accounts share."]
-        return ["error bars: over replicas of one start; run.starts asks for more, whose plateaus differ."]
+        return [
+            "error bars: over replicas of one start; set run.starts to average over several, whose plateaus differ."
+        ]
 
     def summary(self) -> str:
         """The table, the verdicts, what was left out and what is to be distrusted, as text of at most 80 columns."""
@@ -203,7 +205,7 @@ class Comparison(NamedTuple):
 
     def _refuse_without_time(self) -> None:
         if not all("time" in data.dims for data in self.accounts.values()):
-            raise OutputError("there is no figure of an account of the end of training, which has no times.")
+            raise OutputError("a theory of the end of training has no times, so there is no figure to draw.")
 
     def animate(
         self,

@@ -55,7 +55,7 @@ PHRASES = {
     # all accounts together
     "alone": "Only real SGD was run.",
     "closest": "Closest to {reference}: {best}.",
-    "none closest": "Nothing is resolved that could be called closest.",
+    "none closest": "No theory can be called closest, because no difference is resolved.",
 }
 
 

@@ -19,7 +19,7 @@ from dimfree.setting import Variable
 class Model(eqx.Module):
     """A problem in the letters of its theory sheet: static structure (one trace each) and numbers (a pytree)."""
 
-    about: eqx.AbstractClassVar[str]  # the end of "it speaks of training on ..."
+    about: eqx.AbstractClassVar[str]  # the end of "it describes training on ..."
 
 
 M = TypeVar("M", bound=Model, contravariant=True)

@@ -91,7 +91,7 @@ def on_points(function: Callable[..., Array], name: str = "link") -> Callable[[V
     """The function on NumPy vectors, each number on its own; `name` is how errors call it."""
     if not callable(function):
         raise ProblemError(
-            f"the {name} is {function!r}, which is no function; give one, or its name as module:function."
+            f"the {name} is {function!r}, which is not a function; give one, or its name as module:function."
         )
     each = on_vectors(jax.vmap(function))
 

@@ -83,7 +83,7 @@ def _why_not(problem: OnePassProblem) -> str | None:
     if size > _MOST:
         return f"the start has {size:.3g} weights, and a page draws at most {_MOST:,}; lower the dimension."
     if run.seed > _LARGEST_SEED:
-        return f"run.seed = {run.seed} is no number of JavaScript; choose one up to 2**53."
+        return f"run.seed = {run.seed} is not an integer that JavaScript can hold; choose one up to 2**53."
     if not problem.correlated:
         return None
     if problem.directions or problem.given_teachers is not None:

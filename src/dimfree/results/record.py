@@ -168,13 +168,13 @@ def _check(problem: Problem, one: AnyDescription, times: Times, piece: Piece) ->
     unknown = piece.observables.keys() - setting_of(problem).variables.keys() - one.variables.keys()
     if unknown:
         raise ProblemError(
-            f"{one.title} observes {sorted(unknown)[0]!r}, which nobody declared; add it to the description's variables."
+            f"{one.title} observes {sorted(unknown)[0]!r}, which is not declared; add it to the description's variables."
         )
     finite = [np.isfinite(values).reshape(len(times), -1).all(axis=1) for values in piece.observables.values()]
     lost = ~np.stack(finite).all(axis=0)
     if lost.any() and times[np.argmax(lost)] == 0:
         raise DivergenceError(
-            f"{one.title} is not finite at the start already; weights, labels or their noise are too large for floating point."
+            f"{one.title} is not finite even at the start; weights, labels or their noise are too large for floating point."
         )
     if lost.any():
         raise DivergenceError(f"{one.title} diverges before t = {times[np.argmax(lost)]:.3g}; {problem.remedy}.")

@@ -2,11 +2,11 @@
 
 ATTRIBUTES: dict[str, str] = {
     "description": "which account this is",
-    "title": "how tables and legends call it: its label, or its name",
+    "title": "its name in tables and legends: its label, or its name",
     "real": "1 for an experiment, 0 for a theory",
     "scatters": "1 where replicas scatter as runs of SGD do, 0 where they are estimates of one number",
-    "accuracy": "the relative deviation from real SGD that the account leaves open by itself, 0 for what is exact",
-    "leaves_open": "what that accuracy depends on most, in words, such as 'at width 4'; empty for what is exact",
+    "accuracy": "the relative deviation from real SGD that the description itself allows for; 0 if it is exact",
+    "leaves_open": "what that accuracy depends on most, in words, such as 'at width 4'; empty if it is exact",
     "settings": "the description's own fields, as JSON",
     "problem": "the problem as TOML",
     "digest": "content hash of the problem, with the content of every file it names",
@@ -20,7 +20,7 @@ ATTRIBUTES: dict[str, str] = {
     "python_version": "version of Python",
     "platform": "operating system, machine and jax backend",
     "cites": "keys into references.bib",
-    "warnings": "what is to be distrusted in these numbers, one sentence a line; empty when nothing is",
+    "warnings": "reasons to distrust these numbers, one sentence per line; empty if there are none",
 }
 
 LARGEST_ARRAY = 20_000_000  # entries; a square matrix over all times and replicas above this is stored as its diagonal

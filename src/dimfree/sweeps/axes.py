@@ -87,7 +87,7 @@ def _values(problem: Problem, name: str, key: str, given: Any, distinct: bool = 
         raise ProblemError(f"the axis {name!r} has no values; give one at least.")
     for value in values:
         if isinstance(value, int | float) and not abs(value) < _LARGEST:
-            raise ProblemError(f"the axis {name!r} has a value that is no finite number; leave it out.")
+            raise ProblemError(f"the axis {name!r} has a value that is not a finite number; leave it out.")
     if distinct and _has_one_twice(values):
         raise ProblemError(f"the axis {name!r} has a value twice; give each of them once.")
     return values

@@ -27,7 +27,7 @@ def settings(given: Mapping[str, Any]) -> dict[str, Any]:
     found = _KNOWN | dict(given)
     if not isinstance(found["lines"], list) or not all(map(_is_line, found["lines"])):
         raise ProblemError(
-            "[figure] lines are no lines; give a list of tables as in {label = 'here', x = [1, 2], y = [3, 4]}."
+            "[figure] lines cannot be read; give a list of tables as in {label = 'here', x = [1, 2], y = [3, 4]}."
         )
     for words in (found["title"], *(line.get("label", "") for line in found["lines"])):
         _check_formulas(words)
@@ -53,5 +53,5 @@ def _check_formulas(words: str) -> None:
         MathTextParser("path").parse(words)
     except ValueError:
         raise ProblemError(
-            f"[figure] got {words!r}, whose formula between dollars cannot be set; mend or remove it."
+            f"[figure] got {words!r}, whose formula between dollars cannot be typeset; correct or remove it."
         ) from None

@@ -143,7 +143,9 @@ class Store(Shelf):
         )
 
     def _attributes(self) -> dict[str, Any]:
-        foreign = OutputError(f"{str(self.path)!r} is no store of a sweep, and is left as it is; give another folder.")
+        foreign = OutputError(
+            f"{str(self.path)!r} is not the store of a sweep, and was not changed; give another folder."
+        )
         try:
             attrs = read_group(self.path)
         except FileNotFoundError:

@@ -49,9 +49,9 @@ def misfits(model: EndModel) -> tuple[str, ...]:
     said = []
     if no_gaussian_teacher(model):
         said.append(
-            f"Gaussian teacher, not valid for these labels: R² pi/2 = {signal(model.source):.2f} exceeds 1, which no sign of a "
-            "Gaussian has, so that the errors are those of the nearest such teacher, and a rough guide; the square loss needs "
-            "no teacher."
+            f"Gaussian teacher, not valid for these labels: R² pi/2 = {signal(model.source):.2f} exceeds 1, which is "
+            "impossible for the sign of a Gaussian, so the errors are those of the nearest such teacher and only a rough guide; "
+            "the square loss needs no teacher."
         )
     said += [*_not_gaussian(model), *_unequal(model), *_dominated(model), *_few_samples(model)]
     return tuple(said)
@@ -62,8 +62,9 @@ def _not_gaussian(model: EndModel) -> list[str]:
     if model.task.labels != "linear" or isinstance(model.task.loss, Square):
         return []
     return [
-        f"theory takes what features do not explain of the labels for Gaussian noise, which the {model.task.loss.name} loss "
-        "is there to do without: its lines are for such labels; the square loss needs no law of them."
+        "the theory assumes that the part of the labels that features do not explain is Gaussian noise, and the "
+        f"{model.task.loss.name} loss is meant for other noise, to which its lines are no guide; "
+        "the square loss needs no such assumption."
     ]
 
 

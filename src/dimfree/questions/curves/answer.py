@@ -230,12 +230,12 @@ def _most(model: EndModel, smallest: float) -> float:
 
 def _asked(samples: Sequence[float] | None, smallest: float, largest: float, points: int) -> Numbers:
     if samples is None and not 0 < smallest <= largest < np.inf:
-        raise ProblemError(f"samples from {smallest:g} to {largest:g} are no range; give 0 < smallest <= largest.")
+        raise ProblemError(f"samples from {smallest:g} to {largest:g} are not a range; give 0 < smallest <= largest.")
     if points > _MOST or (samples is not None and len(samples) > _MOST):
         raise ProblemError(f"a curve has at most {_MOST} points; give fewer.")
     asked = np.geomspace(smallest, largest, points) if samples is None else np.asarray(samples, dtype=float)
     if asked.ndim != 1 or not len(asked) or not (asked > 0).all() or not np.isfinite(asked).all():
-        raise ProblemError(f"samples = {samples} are no positive numbers of samples per dimension; give some.")
+        raise ProblemError(f"samples = {samples} are not positive numbers of samples per dimension; give at least one.")
     return np.unique(asked)
 
 

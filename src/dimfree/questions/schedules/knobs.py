@@ -32,7 +32,9 @@ def knobs_of(
     given = _bounds(bounds)
     for name in given:
         if name not in chosen and name != RATE:
-            raise ProblemError(f"bounds of {name} were given, which is no knob; ask for the knobs {RATE},{name}.")
+            raise ProblemError(
+                f"bounds of {name} were given, which is not among the knobs; ask for the knobs {RATE},{name}."
+            )
     for name in chosen:
         if name in NUMBERS and name not in given:
             what, example = NUMBERS[name]
@@ -57,7 +59,7 @@ def _bounds(given: Mapping[str, Bounds] | Bounds | str | None) -> dict[str, Boun
     for name, (low, high) in pairs.items():
         if not (low < high and (low > 0 if name == RATE else low >= 0)):
             raise ProblemError(
-                f"the bounds {low:g}:{high:g} of {name} are no range of {'positive' if name == RATE else 'non-negative'} "
+                f"the bounds {low:g}:{high:g} of {name} are not a range of {'positive' if name == RATE else 'non-negative'} "
                 "numbers; write the smaller one first, as in 0.01:3."
             )
     return pairs

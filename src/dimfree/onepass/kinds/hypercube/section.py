@@ -36,7 +36,7 @@ def _pair(pair: Any) -> tuple[Any, Any]:
 def _support(key: Any) -> str:
     if not isinstance(key, str) or not re.fullmatch(r"\s*([1-9]\d{0,14}\s*(,\s*[1-9]\d{0,14}\s*)*)?", key):
         raise ValueError(
-            f'the key {key!r} of coefficients is no list of coordinates; write it as in "1,2", counting from 1.'
+            f'the key {key!r} of coefficients is not a list of coordinates; write it as in "1,2", counting from 1.'
         )
     coordinates = [int(part) for part in key.split(",")] if key.strip() else []
     if len(set(coordinates)) < len(coordinates):

@@ -40,8 +40,8 @@ def said_of_staircase(data: Hypercube) -> str:
         return "the labels are a merged staircase (leap 1): each product adds at most one coordinate to those before."
     out = " and ".join(_product(support) for support in found.unreached)
     return (
-        f"the labels are no merged staircase (leap {found.leap}): dynamics in times of order one do not learn {out}, and their "
-        f"risk stays above {plateau(data):.4g}; SGD gets below after a time that grows with the dimension."
+        f"the labels are not a merged staircase (leap {found.leap}): dynamics in times of order one do not learn {out}, "
+        f"and their risk stays above {plateau(data):.4g}; SGD gets below after a time that grows with the dimension."
     )
 
 
