@@ -239,7 +239,9 @@ def test_results_without_times_have_no_figure(tmp_path):
     ridge = df.Problem(data=df.LinearTeacher(), training=df.MultiPass(weight_decay=0.1))
     found = df.open(alone(ridge, df.solve(ridge, "static")).save(tmp_path / "static.nc"))
     for observable in (None, "risk"):
-        with pytest.raises(OutputError, match="a theory of the end of training has no times, so there is no figure to draw"):
+        with pytest.raises(
+            OutputError, match="a theory of the end of training has no times, so there is no figure to draw"
+        ):
             found.plot(observable=observable)
 
 

@@ -246,6 +246,7 @@ def show(
         typer.echo(json.dumps(found | {"remark": remark}, indent=2))
         return
     typer.echo(dumps(problem))
+    tell("Every description, and the time, steps and memory that it would take:", hanging=0)
     for row in rows:
         answer = f"refuses: {row['refuses']}"
         if row["refuses"] is None:

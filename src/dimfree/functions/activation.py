@@ -43,7 +43,6 @@ class Erf(Activation):
     name: str = eqx.field(default="erf", static=True, kw_only=True)
 
     def __call__(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         return erf(x / sqrt(2.0))
 
     def derivative(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -93,7 +92,6 @@ class PiecewiseLinear(Activation):
         return (self.constant, self.slope, self.kinks, self.bends) == (0.0, 0.0, (0.0,), (1.0,))
 
     def __call__(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         hinges = [bend * jnp.maximum(x - kink, 0.0) for kink, bend in zip(self.kinks, self.bends, strict=True)]
         return sum(hinges, self.constant + self.slope * x)
 
@@ -110,7 +108,6 @@ class General(Activation):
     step: float = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         return self.function(x)
 
 

@@ -17,7 +17,6 @@ class Sign(Activation):
     name: str = eqx.field(default="sign", static=True, kw_only=True)
 
     def __call__(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         return jnp.sign(x)
 
 

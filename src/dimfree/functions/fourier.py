@@ -18,7 +18,6 @@ class FourierSum(eqx.Module):
     coefficients: Float[Array, " n"]
 
     def __call__(self, z: Float[Array, "... P"]) -> Float[Array, "..."]:
-        """The value."""
         return characters(z, self.supports) @ self.coefficients
 
 

@@ -68,7 +68,6 @@ class Square(Loss):
     of_residual: ClassVar[bool] = True
 
     def __call__(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         return 0.5 * (1 - u) ** 2
 
     def derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -91,7 +90,6 @@ class SmoothHinge(Loss):
     width: Float[Array, ""]
 
     def __call__(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         inside = jnp.clip(1 - u, 0.0, self.width)
         return inside**2 / (2 * self.width) + jnp.maximum(1 - u - self.width, 0.0)
 
@@ -119,7 +117,6 @@ class Hinge(Loss):
     smooth: ClassVar[bool] = False
 
     def __call__(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         return jnp.maximum(1 - u, 0.0)
 
     def derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -17,7 +17,6 @@ class Huber(Loss):
     threshold: Float[Array, ""]
 
     def __call__(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         size = jnp.abs(1 - u)
         inside = jnp.minimum(size, self.threshold)
         return 0.5 * inside**2 + self.threshold * (size - inside)
@@ -48,7 +47,6 @@ class Absolute(Loss):
     of_residual: ClassVar[bool] = True
 
     def __call__(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         return jnp.abs(1 - u)
 
     def derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -80,7 +78,6 @@ class Insensitive(Loss):
     tube: Float[Array, ""]
 
     def __call__(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         return jnp.maximum(jnp.abs(1 - u) - self.tube, 0.0)
 
     def derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -65,7 +65,6 @@ class ResidualLoss(SampleLoss):
         """Its derivative, which is the error itself."""
 
     def __call__(self, f: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         return self.of_residual(y - f)
 
     def error(self, f: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -157,7 +156,6 @@ class MarginLoss(SampleLoss):
         """Its derivative."""
 
     def __call__(self, f: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         return self.of_margin(y * f)
 
     def error(self, f: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -190,7 +188,6 @@ class ExponentialLoss(MarginLoss):
     name: ClassVar[str] = "exponential"
 
     def of_margin(self, m: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         return jnp.exp(-m)
 
     def slope(self, m: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -234,7 +231,6 @@ class SquaredHingeLoss(MarginLoss):
     margin: Float[Array, ""]
 
     def of_margin(self, m: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         return 0.5 * jnp.maximum(self.margin - m, 0.0) ** 2
 
     def slope(self, m: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -258,7 +254,6 @@ class CorrelationLoss(SampleLoss):
     along: ClassVar[Coordinate] = "margin"
 
     def __call__(self, f: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         return -y * f
 
     def error(self, f: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -285,7 +280,6 @@ class FunctionLoss(SampleLoss):
         return self.coordinate
 
     def __call__(self, f: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value."""
         return self.function(f, y)
 
     def error(self, f: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -34,7 +34,6 @@ class Constant(Schedule):
     """No change."""
 
     def __call__(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The factor."""
         return jnp.ones_like(t)
 
     def elapsed(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -48,7 +47,6 @@ class Held(Schedule):
     factor: Float[Array, ""]
 
     def __call__(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The factor."""
         return jnp.broadcast_to(self.factor, jnp.shape(t))
 
     def elapsed(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -64,7 +62,6 @@ class Power(Schedule):
     top: Float[Array, ""]
 
     def __call__(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The factor."""
         return self.top * (1 + t / self.scale) ** (-self.exponent)
 
     def elapsed(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -79,7 +76,6 @@ class Exponential(Schedule):
     top: Float[Array, ""]
 
     def __call__(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The factor."""
         return self.top * jnp.exp(-t / self.scale)
 
     def elapsed(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -117,7 +113,6 @@ class Interpolated(Schedule):
     factors: Float[Array, " n"]
 
     def __call__(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The factor."""
         return jnp.interp(t, self.times, self.factors)
 
     def elapsed(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -143,7 +138,6 @@ class Cosine(Schedule):
     end: Float[Array, ""]
 
     def __call__(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The factor."""
         fall = self.end + (self.top - self.end) * (1 + jnp.cos(jnp.pi * self._fallen(t))) / 2
         return jnp.where(t < self.warm_up, self.top * t / self._rise, fall)
 
@@ -177,7 +171,6 @@ class HeldThenPower(Schedule):
     top: Float[Array, ""]
 
     def __call__(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The factor."""
         return self.top * jnp.maximum(t / self.hold, 1.0) ** (-self.exponent)
 
     def elapsed(self, t: Float[Array, "..."]) -> Float[Array, "..."]:

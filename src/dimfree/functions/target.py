@@ -19,7 +19,6 @@ class Committee(eqx.Module):
     P: Float[Array, "k k"]
 
     def __call__(self, teacher: Float[Array, "... k"]) -> Float[Array, "..."]:
-        """The noiseless label."""
         return self.activation(teacher) @ (self.second_layer / self.units).T
 
     @property
@@ -36,7 +35,6 @@ class HermiteLink(eqx.Module):
     P: Float[Array, "k k"]
 
     def __call__(self, teacher: Float[Array, "... k"]) -> Float[Array, "..."]:
-        """The noiseless label."""
         total = jnp.zeros(teacher.shape[:-1], teacher.dtype)
         for n, term in enumerate(self.terms):
             product = jnp.ones(teacher.shape[:-1], teacher.dtype)

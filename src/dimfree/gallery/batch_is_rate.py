@@ -111,7 +111,6 @@ class BatchIsRate(Entry[xr.DataTree]):
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
-        """All runs."""
         return price(self.cases(full))
 
     def _problem(self, dimension: int, batch: int, times: tuple[float, ...], runs: int) -> OnePassProblem:

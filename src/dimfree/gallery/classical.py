@@ -107,7 +107,6 @@ class Classical(Entry[xr.DataTree]):
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
-        """The sum over all runs."""
         return price(self.cases(full))
 
     def _pair(self, data: xr.DataTree, rate: float) -> tuple[xr.Dataset, xr.Dataset]:

@@ -50,7 +50,6 @@ class Digits(Entry[xr.DataTree]):
         }
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All runs."""
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
@@ -105,7 +104,6 @@ class Digits(Entry[xr.DataTree]):
         figure.suptitle(f"{self.title}\nlinear network, even or odd, 1797 rows", fontsize=10)
 
     def seconds(self, full: bool) -> float:
-        """The sum over all runs."""
         return price(self.cases(full))
 
 

@@ -107,7 +107,6 @@ class DMFTVersusSize(Entry[xr.DataTree]):
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
-        """The sum over all runs."""
         return price(self.cases(full))
 
     def _draw_curves(self, data: xr.DataTree, axes: Axes) -> None:

@@ -91,7 +91,6 @@ class DoubleDescent(Entry[xr.Dataset]):
         )
 
     def draw(self, data: xr.Dataset, figure: Figure) -> None:
-        """One panel."""
         figure.set_size_inches(6.6, 4.4)
         axes, x = figure.subplots(), data["features"].values
         axes.plot(x, data["risk"], label=f"theory, ridge {self.ridge:g}", **LOOKS["ridge"])

@@ -74,7 +74,6 @@ class HeavyTails(Entry[xr.DataTree]):
         return found
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All runs."""
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:

@@ -119,7 +119,6 @@ class HiddenManifoldEntry(Entry[xr.DataTree]):
         figure.suptitle(f"{self.title}\nerf, 2 and 2 units, {about}", fontsize=10)
 
     def seconds(self, full: bool) -> float:
-        """The sum over all runs."""
         return price(self.cases(full))
 
 

@@ -112,7 +112,6 @@ class HighDimensionalRegime(Entry[xr.DataTree]):
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
-        """The sum over all runs."""
         return price(self.cases(full))
 
     def _draw_risk(self, data: xr.DataTree, axes: Axes) -> None:

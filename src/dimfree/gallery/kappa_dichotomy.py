@@ -107,7 +107,6 @@ class KappaDichotomy(Entry[xr.DataTree]):
         figure.suptitle(f"{self.title} (d = {_D}, N = {sgd.sizes['unit']})")
 
     def seconds(self, full: bool) -> float:
-        """The sum over all runs."""
         return price(self.cases(full))
 
     def _sgd(self, data: xr.DataTree, case: str) -> xr.Dataset:

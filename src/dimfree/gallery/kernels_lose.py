@@ -168,7 +168,6 @@ class KernelsLose(Entry[xr.Dataset]):
         figure.suptitle(f"{self.title}: $y$ = {self.link}($\\sqrt{{d}}\\,x_1$)")
 
     def seconds(self, full: bool) -> float:
-        """All runs."""
         return price(self.cases(full))
 
     def _samples(self, full: bool) -> tuple[int, ...]:

@@ -68,7 +68,6 @@ class LabelFlips(Entry[xr.DataTree]):
         }
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All runs."""
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:

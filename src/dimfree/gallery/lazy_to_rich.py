@@ -93,7 +93,6 @@ class LazyToRich(Entry[xr.Dataset]):
         figure.suptitle(f"{self.title} (N = {N}; bars: 2 s.e. of {networks} networks)")
 
     def seconds(self, full: bool) -> float:
-        """All runs."""
         scales, networks = self._sizes(full)
         runs = self.problem(full).replace(**{"run.replicas": networks})
         return scales * sum(cost_of(one, runs).seconds - _COMPILING for one in (self.flow, self.linear)) + 20.0

@@ -105,7 +105,6 @@ class MeanFieldDensity(Entry[xr.DataTree]):
         figure.suptitle(f"{self.title} (dots, width {units.q.shape[1]})")
 
     def seconds(self, full: bool) -> float:
-        """The sum over all runs."""
         return price(self.cases(full))
 
     def _units(self, data: xr.DataTree) -> tuple[Units, Units]:

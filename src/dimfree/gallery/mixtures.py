@@ -79,7 +79,6 @@ class Mixture(Entry[xr.DataTree]):
         return data[f"{case}/multi-pass"].to_dataset(), data[f"{case}/{self.theory.title}"].to_dataset()
 
     def seconds(self, full: bool) -> float:
-        """The sum over all runs."""
         return price(self.cases(full))
 
 

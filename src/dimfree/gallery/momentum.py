@@ -56,7 +56,6 @@ class Momentum(Entry[xr.DataTree]):
         }
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All runs."""
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
@@ -96,7 +95,6 @@ class Momentum(Entry[xr.DataTree]):
         figure.suptitle(f"{self.title}\n{about}", fontsize=10)
 
     def seconds(self, full: bool) -> float:
-        """The sum over all runs."""
         return price(self.cases(full))
 
 

@@ -119,7 +119,6 @@ class NoiseMatters(Entry[xr.DataTree]):
         figure.suptitle(f"{self.title}, dimension {data['large'].attrs['dimension']:,}")
 
     def seconds(self, full: bool) -> float:
-        """The sum over all runs."""
         return price(self.cases(full))
 
 

@@ -60,7 +60,6 @@ class NotAStaircase(Entry[xr.DataTree]):
         return cases
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All runs."""
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
@@ -130,7 +129,6 @@ class NotAStaircase(Entry[xr.DataTree]):
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
-        """The sum over all runs."""
         return price(self.cases(full))
 
     def _plateau(self) -> float:

@@ -68,7 +68,6 @@ class Perceptron(Entry[xr.DataTree]):
         )
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
-        """One panel."""
         figure.set_size_inches(6.8, 4.8)
         axes, at = figure.subplots(), data["curve"].to_dataset()
         draw_lines(axes, lines_of(data))

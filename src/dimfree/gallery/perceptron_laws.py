@@ -70,7 +70,6 @@ class PerceptronLaws(Entry[xr.DataTree]):
         }
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All runs."""
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
@@ -122,5 +121,4 @@ class PerceptronLaws(Entry[xr.DataTree]):
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
-        """All runs."""
         return price(self.cases(full))

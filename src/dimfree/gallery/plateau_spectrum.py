@@ -49,7 +49,6 @@ class PlateauSpectrum(Entry[xr.DataTree]):
         return {str(L): Case(problem(L, self.alike, starts, d, self.seed), both) for L in numbers}
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All runs."""
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
@@ -98,7 +97,6 @@ class PlateauSpectrum(Entry[xr.DataTree]):
         figure.suptitle(f"{self.title}\n{about}", fontsize=10)
 
     def seconds(self, full: bool) -> float:
-        """All runs."""
         return price(self.cases(full))
 
 

@@ -118,7 +118,6 @@ class Regimes(Entry[xr.DataTree]):
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
-        """The sum over all runs."""
         return price(self.cases(full))
 
     def _draw_family(self, data: xr.DataTree, axes: Axes, name: str, family: Family) -> None:

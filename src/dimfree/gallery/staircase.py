@@ -61,7 +61,6 @@ class StaircaseEntry(Entry[xr.DataTree]):
         }
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All runs."""
         cases = self.cases(full)
         tree = run_cases(cases, watch)
         for name, case in cases.items():
@@ -123,7 +122,6 @@ class StaircaseEntry(Entry[xr.DataTree]):
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
-        """The sum over all runs."""
         return price(self.cases(full))
 
     def _accounts(self, data: xr.DataTree) -> tuple[xr.Dataset, xr.Dataset, list[xr.Dataset]]:

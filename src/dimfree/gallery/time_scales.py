@@ -147,7 +147,6 @@ class TimeScales(Entry[xr.DataTree]):
         )
 
     def seconds(self, full: bool) -> float:
-        """The sum over all runs."""
         return price(self.cases(full))
 
     def _draw_component(self, axes: Axes, data: xr.DataTree, eps: float, k: int) -> None:

@@ -113,7 +113,6 @@ class WideNetworks(Entry[xr.DataTree]):
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
-        """The sum over all runs."""
         return price(self.cases(full))
 
 

@@ -15,17 +15,17 @@ class Learner(Protocol):
     """A network of `width` units of one activation that learns a target with label noise of variance Delta."""
 
     @property
-    def width(self) -> int: ...  # noqa: D102
+    def width(self) -> int: ...
     @property
-    def units(self) -> int: ...  # noqa: D102
+    def units(self) -> int: ...
     @property
-    def activation(self) -> Activation: ...  # noqa: D102
+    def activation(self) -> Activation: ...
     @property
-    def target(self) -> Target: ...  # noqa: D102
+    def target(self) -> Target: ...
     @property
-    def Delta(self) -> Float[Array, ""]: ...  # noqa: D102
+    def Delta(self) -> Float[Array, ""]: ...
     @property
-    def dimension(self) -> Float[Array, ""]: ...  # noqa: D102
+    def dimension(self) -> Float[Array, ""]: ...
 
 
 @runtime_checkable
@@ -33,9 +33,9 @@ class LossLearner(Learner, Protocol):
     """A learner with any loss, whose labels follow any law."""
 
     @property
-    def loss(self) -> SampleLoss: ...  # noqa: D102
+    def loss(self) -> SampleLoss: ...
     @property
-    def labels(self) -> LabelLaw: ...  # noqa: D102
+    def labels(self) -> LabelLaw: ...
 
 
 @runtime_checkable
@@ -43,12 +43,12 @@ class Stepper(Learner, Protocol):
     """A learner and what decides the size of its steps."""
 
     @property
-    def batch(self) -> int: ...  # noqa: D102
+    def batch(self) -> int: ...
     @property
-    def train_a(self) -> bool: ...  # noqa: D102
+    def train_a(self) -> bool: ...
     @property
-    def spherical(self) -> bool: ...  # noqa: D102
+    def spherical(self) -> bool: ...
     @property
-    def gamma(self) -> Float[Array, ""]: ...  # noqa: D102
+    def gamma(self) -> Float[Array, ""]: ...
     @property
-    def eta_a(self) -> Float[Array, ""]: ...  # noqa: D102
+    def eta_a(self) -> Float[Array, ""]: ...

@@ -106,7 +106,6 @@ class TargetModel(DirectionsModel):
         return overlap_risk(self, state, bias)
 
     def observables(self, overlaps: Overlaps, bias: Float[Array, "t r p"] | None = None) -> Observed:
-        """Overlaps and their risk."""
         return teacher_observables(self, overlaps, bias)
 
     @property
@@ -260,7 +259,6 @@ class StructuredModel(TargetModel):
         return overlap_risks(self, level_overlaps(self, network).fields(self.units), network.scalars.bias.T)
 
     def observe(self, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
-        """Overlaps and their risk."""
         return structured_observables(self, *looks)
 
 

@@ -45,9 +45,9 @@ class DataSection(Section):
     if TYPE_CHECKING:  # fields of some kinds, and constants of others
 
         @property
-        def units(self) -> int: ...  # noqa: D102
+        def units(self) -> int: ...
         @property
-        def noise(self) -> float: ...  # noqa: D102
+        def noise(self) -> float: ...
 
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:

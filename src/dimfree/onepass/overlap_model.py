@@ -130,7 +130,6 @@ class DirectionsModel(OnePassModel):
         return self.overlap_risks(*self.look(network))
 
     def observe(self, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
-        """Overlaps and their risk."""
         return self.observables(*looks)
 
 

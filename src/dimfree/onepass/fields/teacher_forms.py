@@ -69,7 +69,6 @@ class CloudForm(_GaussForm):
     step: ClassVar[float] = 0.1
 
     def law(self, model: TeacherModel, start: Start, count: int) -> tuple[Neurons, Kept]:
-        """The Gauss rule."""
         points, mass = _gauss(model, start, count)
         return _as_cloud(model, points), Kept(mass, points.a)
 
@@ -111,7 +110,6 @@ class SubspaceForm(_GaussForm):
         return None
 
     def law(self, model: TeacherModel, start: Start, count: int) -> tuple[SubspaceNeurons, Kept]:
-        """The Gauss rule."""
         points, mass = _gauss(model, start, count)
         return points, Kept(mass, points.a)
 

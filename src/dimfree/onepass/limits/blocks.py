@@ -31,7 +31,6 @@ class BlockEquations(Integration[StructuredModel, Blocks]):
         return jnp.max(jnp.abs(state.Omega))
 
     def observe(self, model: StructuredModel, states: Blocks) -> Observed:
-        """Overlaps and their risk."""
         return node_observables(model, states)
 
     def velocity(self, model: StructuredModel, t: Float[Array, ""], state: Blocks) -> Blocks:

@@ -92,7 +92,6 @@ class Integration(Flow[M, Start, Y], Dynamics[M, Start, Integrated[Y]], Generic[
         return implicit_steps(model, sum(x.size for x in jax.tree.leaves(state)))
 
     def jumps(self, model: M) -> Float[Array, " n"]:
-        """Those of the schedule."""
         return model.schedule.jumps
 
     def tolerances(self, model: M) -> tuple[float, float]:

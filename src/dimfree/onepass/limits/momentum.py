@@ -32,7 +32,6 @@ class MomentumEquations(Integration[StructuredModel, Moving]):
     variance_on: bool = eqx.field(default=True, static=True)
 
     def initial(self, model: StructuredModel, start: Start) -> Moving:
-        """At rest."""
         blocks = start.blocks
         Omega = with_velocities(blocks.Omega, model.width)
         return Moving(Blocks(Omega, blocks.a, blocks.s, blocks.rho, blocks.error), jnp.zeros_like(blocks.a))
@@ -42,7 +41,6 @@ class MomentumEquations(Integration[StructuredModel, Moving]):
         return jnp.max(jnp.abs(state.blocks.Omega))
 
     def observe(self, model: StructuredModel, states: Moving) -> Observed:
-        """Overlaps and their risk."""
         return node_observables(model, states.blocks)
 
     def velocity(self, model: StructuredModel, t: Float[Array, ""], state: Moving) -> Moving:

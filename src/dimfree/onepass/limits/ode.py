@@ -108,7 +108,6 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
         return start.overlaps
 
     def observe(self, model: DirectionsModel, states: Overlaps) -> Observed:
-        """Overlaps and their risk."""
         return model.observables(states)
 
     def size(self, state: Overlaps) -> Float[Array, ""]:

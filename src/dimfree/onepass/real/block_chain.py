@@ -61,7 +61,6 @@ class BlockChain(Blocked[StructuredModel, BlockNetwork]):
         return BlockNetwork(Omega, a, progress.scalars.bias.T, network.norms)
 
     def look(self, model: StructuredModel, network: BlockNetwork) -> tuple[Blocks, Float[Array, "r p"]]:
-        """The state itself."""
         return _blocks(model, network), network.bias
 
     def risks(self, model: StructuredModel, network: BlockNetwork) -> Float[Array, " r"]:
@@ -69,7 +68,6 @@ class BlockChain(Blocked[StructuredModel, BlockNetwork]):
         return overlap_risks(model, _blocks(model, network).fields(model.units), network.bias)
 
     def observe(self, model: StructuredModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
-        """Overlaps and their risk."""
         return structured_observables(model, *looks)
 
 

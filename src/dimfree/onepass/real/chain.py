@@ -115,7 +115,6 @@ class OverlapChain(Drawn[DirectionsModel, Start, OverlapNetwork], BlockedSGD[Dir
         return jax.lax.fori_loop(0, _FACTORS, one, network)
 
     def look(self, model: DirectionsModel, network: OverlapNetwork) -> tuple[Overlaps, Float[Array, "r p"]]:
-        """The state itself."""
         return network.overlaps, network.bias
 
     def risks(self, model: DirectionsModel, network: OverlapNetwork) -> Float[Array, " r"]:
@@ -123,7 +122,6 @@ class OverlapChain(Drawn[DirectionsModel, Start, OverlapNetwork], BlockedSGD[Dir
         return model.overlap_risks(network.overlaps, network.bias)
 
     def observe(self, model: DirectionsModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
-        """Overlaps and their risk."""
         return model.observables(*looks)
 
     def block(self, model: DirectionsModel) -> Block | str:
@@ -161,7 +159,6 @@ class OverlapChain(Drawn[DirectionsModel, Start, OverlapNetwork], BlockedSGD[Dir
         return _learned(model, state, here, first, active)
 
     def seen(self, model: DirectionsModel, state: OverlapNetwork) -> Observed:
-        """Overlaps and their risk."""
         return self.observe(model, jax.tree.map(lambda x: x[None], self.look(model, state)))
 
     def pace(self, model: DirectionsModel) -> Float[Array, ""]:

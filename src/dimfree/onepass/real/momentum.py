@@ -34,7 +34,6 @@ class MomentumSGD(VectorSGD):
         return self, model
 
     def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[Network]:
-        """At rest."""
         at = VectorSGD().begin(model, start, replicas, key)
         network = at.network
         moving = MovingScalars(network.scalars, *(jnp.zeros_like(x) for x in network.scalars[:2]))
@@ -75,7 +74,6 @@ class MomentumChain(BlockChain):
     """The program of `chain` with momentum: the same chain on 2p + k vectors."""
 
     def begin(self, model: StructuredModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[BlockNetwork]:
-        """At rest."""
         at = super().begin(model, start, replicas, key)
         network = at.network
         Omega, still = (

@@ -106,7 +106,6 @@ class Laziness(Answer[LazyProblem]):
         }
 
     def datasets(self) -> dict[str, xr.Dataset]:
-        """One for all scales."""
         data = {
             name: (("scale", "network"), values, {"long_name": QUANTITIES[name]})
             for name, values in self.measured.items()

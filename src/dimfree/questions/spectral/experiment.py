@@ -29,7 +29,6 @@ class Target(NamedTuple):
     dimension: int
 
     def draw(self, count: int, rng: np.random.Generator) -> tuple[Table, Vector]:
-        """Inputs and labels."""
         x = rng.standard_normal((count, self.dimension))
         return x, self.link(x[:, 0]) + np.sqrt(self.noise) * rng.standard_normal(count)
 

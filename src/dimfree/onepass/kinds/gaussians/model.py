@@ -37,7 +37,6 @@ class TwoGaussiansLaw(Law):
         return jnp.where(telling, stretch * x, x), labels.T
 
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
-        """Drawn with the input."""
         return hidden
 
 

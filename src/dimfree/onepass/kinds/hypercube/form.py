@@ -35,7 +35,6 @@ class HypercubeForm(Form[HypercubeModel]):
         return min(count, model.width)
 
     def refuses(self, problem: OnePassProblem, model: HypercubeModel) -> str | None:
-        """Noise."""
         if model.noisy:
             return "it is derived without noise on the weights; leave out training.inverse_temperature, or use sgd."
         return None

@@ -47,7 +47,6 @@ class HypercubeLaw(Law):
         return X, self.target(X[..., jnp.array(self.coordinates)].astype(float)).T + jnp.sqrt(self.Delta) * noise
 
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
-        """Drawn with the input."""
         return hidden
 
 

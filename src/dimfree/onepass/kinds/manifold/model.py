@@ -68,7 +68,6 @@ class ManifoldLaw(TeacherLaw):
         return raw, jnp.moveaxis(Z.astype(float) @ self.latent.teachers.T, 0, -1)
 
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
-        """Drawn with the input."""
         return hidden
 
 
