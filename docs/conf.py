@@ -36,6 +36,7 @@ myst_dmath_allow_labels = False
 
 html_theme = "furo"
 html_title = "dimfree"
+pygments_style, pygments_dark_style = "friendly", "one-dark"
 html_static_path = ["static"]
 html_css_files = ["dimfree.css"]
 html_favicon = "static/favicon.svg"

@@ -49,7 +49,7 @@ def page(name: str, found: Any, example: str) -> str:
         f"# {names.bare(name)}",
         f"[{names.GROUPS[names.group_of(name)][0]}](index.md)",
         f"```{{{kind}}} dimfree.{names.signature(name, found)}\n```",
-        docstring(said),
+        docstring(said, "../../../"),
     ]
     if inspect.isclass(found):
         parts += _class(found)

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from builders.markdown import fenced, table, text
+from builders.markdown import fenced, linked, table, text
 
 from dimfree.gallery.shelf import Shelved, shelved
 from dimfree.machine import duration
@@ -91,7 +91,7 @@ def page(name: str, shelf: Shelved, records: Path) -> str:
         )
     else:
         parts.append(f"![{name}](../records/{name}.webp)")
-        parts += [text(" ".join(block.split())) for block in said]
+        parts += [linked(text(" ".join(block.split())), "../../") for block in said]
         rows = [
             (_verdict(claim), text(claim["statement"]), f"{claim['value']:.4g}", bounds(claim))
             for claim in measured["claims"]
@@ -104,7 +104,7 @@ def page(name: str, shelf: Shelved, records: Path) -> str:
 
 
 def _verdict(claim: dict[str, Any]) -> str:
-    return "✓ holds" if claim["holds"] else "✗ **fails**"
+    return "✓\N{NO-BREAK SPACE}holds" if claim["holds"] else "✗\N{NO-BREAK SPACE}**fails**"
 
 
 def bounds(claim: dict[str, Any]) -> str:

@@ -32,8 +32,13 @@ def fenced(kind: str, body: str) -> str:
     return f"```{kind}\n{body.rstrip()}\n```"
 
 
-def docstring(said: str) -> str:
-    """A docstring as Markdown: paragraphs, and indented or prompted lines as code."""
+def linked(said: str, up: str) -> str:
+    """Markdown in which pages that are named by their path, such as docs/theory/dmft.md, are links; `up` leads to docs."""
+    return re.sub(r"(?<![\w/(\[])docs/((?:theory/)?[\w-]+\.md)", rf"[\1]({up}\1)", said)
+
+
+def docstring(said: str, up: str) -> str:
+    """A docstring as Markdown: paragraphs with links to pages, and indented or prompted lines as code."""
     blocks = list[str]()
     for block in re.split(r"\n\s*\n", said.strip()):
         if block.lstrip().startswith(">>>"):
@@ -41,5 +46,5 @@ def docstring(said: str) -> str:
         elif block.startswith("    "):
             blocks.append(fenced("python", "\n".join(line[4:] for line in block.splitlines())))
         else:
-            blocks.append(text(" ".join(block.split())))
+            blocks.append(linked(text(" ".join(block.split())), up))
     return "\n\n".join(blocks)
