@@ -1,0 +1,56 @@
+"""Records of the gallery belong to figures of the shelf, stay small, and say what was measured; dead links are found."""
+
+import json
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parents[2] / "docs"
+sys.path.append(str(DOCS))
+
+import check_links  # noqa: E402
+import make_gallery  # noqa: E402
+from builders import gallery  # noqa: E402
+
+from dimfree.gallery.shelf import shelved  # noqa: E402
+
+RECORDS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in make_gallery.RECORDS.glob("*.json")}
+
+
+def test_every_figure_stands_under_one_question():
+    listed = [name for names in gallery.QUESTIONS.values() for name in names]
+    assert sorted(listed) == sorted(shelved())
+
+
+def test_records_are_of_figures_of_the_shelf_and_small():
+    assert len(RECORDS) >= 30
+    for name, record in RECORDS.items():
+        assert record["title"] == shelved()[name].title
+        assert record["claims"]
+        assert all(one.stat().st_size <= make_gallery.LARGEST for one in make_gallery.RECORDS.glob(f"{name}.[wn]*"))
+
+
+def test_a_page_shows_whether_a_claim_holds(tmp_path):
+    record = json.loads(json.dumps(RECORDS["digits"]))
+    record["claims"][0] |= {"holds": False, "value": 12345.0}
+    (tmp_path / "digits.json").write_text(json.dumps(record), encoding="utf-8")
+    page = gallery.page("digits", shelved()["digits"], tmp_path)
+    assert page.count("**fails**") == 1
+    assert "1.234e+04" in page
+    assert "not recorded here" in gallery.page("margin", shelved()["margin"], tmp_path)
+
+
+def test_a_record_of_other_claims_is_not_the_same():
+    old = RECORDS["digits"]
+    assert make_gallery.same(old, old)
+    assert not make_gallery.same(old, old | {"claims": old["claims"][1:]})
+    assert not make_gallery.same(old, old | {"holds": False})
+
+
+def test_dead_links_are_found(tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<p id="here"><a href="a.html#here">x</a><a href="b.html">x</a><a href="#gone">x</a><a href="https://x">x</a></p>',
+        encoding="utf-8",
+    )
+    found = list(check_links.dead(tmp_path))
+    assert len(found) == 3
+    assert [line.split()[1] for line in found] == ["b.html", "#gone", "https://x"]
