@@ -80,6 +80,13 @@ def test_units_of_one_teacher_lie_along_and_across_it():
     draw_scene(figure, problem, {"sgd": account(True, teachers=1)}).move(100.0)
     dot = figure.axes[2].lines[2].get_xydata()[0]
     np.testing.assert_allclose(dot, [0.99, np.sqrt(1 - 0.99**2)])
+    assert figure.axes[2].get_ylim()[0] > -0.5, "nothing lies below"
+
+
+def test_directions_of_clusters_are_no_teachers():
+    figure = Figure()
+    draw_scene(figure, df.Problem(data=df.Clusters()), {"sgd": account(True)}).move(1.0)
+    assert [text.get_text() for text in figure.axes[2].get_legend().get_texts()] == ["directions"]
 
 
 @pytest.mark.parametrize("data", [{"kind": "two-clusters"}, {"kind": "drawn-points"}])

@@ -41,7 +41,9 @@ def draw_scene(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str
     if name := real or theory:
         moves.append(_overlap_map(panels[1], name, accounts[name], shown[name]))
     if planes:
-        moves.append(_units(panels[2], planes, accounts, shown))
+        # Kinds of data without activations of a teacher have directions that are no units.
+        word = "teacher" if "activation" in type(problem.data).model_fields else "direction"
+        moves.append(_units(panels[2], planes, accounts, shown, word))
     figure.suptitle(title_of(problem), fontsize=9)
 
     def move(time: float) -> None:
@@ -102,17 +104,22 @@ def _norms(one: "xr.Dataset") -> Values | None:
 
 
 def _units(
-    axes: "Axes", planes: Mapping[str, _Plane], accounts: "Mapping[str, xr.Dataset]", shown: Mapping[str, Look]
+    axes: "Axes",
+    planes: Mapping[str, _Plane],
+    accounts: "Mapping[str, xr.Dataset]",
+    shown: Mapping[str, Look],
+    word: str,
 ) -> Move:
     """Every unit as a point with its path behind it: hollow for an experiment, filled for a theory."""
     first = next(iter(planes.values()))
     for number, (x, y) in enumerate(first.teachers):
-        label = "teachers" if number == 0 else ""
+        label = "" if number else f"{word}s" if len(first.teachers) > 1 else word
         axes.plot(x, y, "*", color="grey", ms=16, label=label, zorder=2)
     moves = [_paths(axes, planes[name].points, accounts[name]["time"].values, shown[name]) for name in planes]
-    reach = _ROOM * max(1.0, *(float(np.abs(one.points).max()) for one in planes.values()))
-    low = min(-0.25, _ROOM * min(float(one.points.min()) for one in planes.values()))
-    axes.set(xlim=(low, reach), ylim=(low, reach), aspect="equal", xlabel=first.labels[0], ylabel=first.labels[1])
+    points = np.concatenate([one.points.reshape(-1, 2) for one in planes.values()])
+    low, high = np.minimum(_ROOM * points.min(axis=0), -0.25), _ROOM * np.maximum(points.max(axis=0), 1.0)
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
+    axes.set(xlabel=first.labels[0], ylabel=first.labels[1])
     said = [f"{_run(name, shown[name], accounts[name])}: {'○' if shown[name].real else '●'}" for name in planes]
     axes.set_title("units, " + ", ".join(said))
     if first.teachers:
