@@ -186,10 +186,11 @@ def plot(
 ) -> None:
     """Draw the figure of a results file again, or one of its observables; works on a sweep that is still running."""
     prepare()
-    from dimfree.pages import Page
+    from dimfree.animation import FILM
+    from dimfree.pages import PAPER, Page
 
     path = out or (file if file.name else file.resolve()).with_suffix(".png")
-    page = Page(style, size, dpi or (80 if animation else 160), panels, background).checked()
+    page = Page(style, size, dpi or (FILM if animation else PAPER).dpi, panels, background).checked()
     if animation is not None:
         _animate(file, animation, observable, frames, page)
         return
