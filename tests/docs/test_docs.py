@@ -11,6 +11,11 @@ from dimfree.cli.commands import app
 
 ROOT = Path(__file__).parents[2]
 GATING = ("README.md", "extend.md", "problem.md", "results.md")  # the other pages run in the second stage
+WRITTEN = (
+    "reference/api",
+    "reference/generated",
+    "gallery/entries",
+)  # when the site is built, which checks all its links
 matplotlib.use("Agg")
 
 
@@ -40,5 +45,7 @@ def test_local_links_lead_somewhere():
     pages = {*(ROOT / "docs").rglob("*.md")} - {ROOT / "docs" / name for name in ("index.md", "reference/index.md")}
     for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *pages):
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            there = (page.parent / target).resolve()
             if "/" in target or target.endswith(".md"):
-                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+                written = any(there.is_relative_to(ROOT / "docs" / folder) for folder in WRITTEN)
+                assert written or there.exists(), f"{page.name} links to {target}"
