@@ -129,7 +129,7 @@ def test_broken_neighbours_warn_by_name_and_harm_nothing(installed, tmp_path):
     assert said.count("'broken' of dimfree-neighbours") == 1
     assert "it cannot be loaded (RuntimeError: it was written for another version)" in said
     assert "'lost' of dimfree-neighbours" in said
-    assert "'ode' of dimfree-neighbours: it is left out: the name belongs to dimfree already" in said
+    assert "'ode' of dimfree-neighbours: it is ignored, because the name already belongs to dimfree" in said
     assert "Traceback" not in said
 
 

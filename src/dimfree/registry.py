@@ -42,7 +42,9 @@ def settings() -> "tuple[Setting, ...]":
             continue
         taken = next((other for other in found.values() if _clashes(one, other)), None)
         if taken is not None:
-            _warn(point, f"it is left out: its name or one of its kinds of data belongs to {taken.name!r} already")
+            _warn(
+                point, f"it is ignored, because its name or one of its kinds of data already belongs to {taken.name!r}"
+            )
         else:
             found[one.name] = one
     return tuple(found.values())
@@ -56,7 +58,7 @@ def plugged_in(group: str, taken: set[str], names: Callable[[Any], Collection[st
         if one is None:
             continue
         if clash := taken & {*names(one)}:
-            _warn(point, f"it is left out: {min(clash)!r} belongs to another kind already")
+            _warn(point, f"it is ignored, because {min(clash)!r} already belongs to another kind")
             continue
         taken = taken | {*names(one)}
         found.append(one)
@@ -114,7 +116,7 @@ def descriptions() -> "dict[str, AnyDescription]":
 
 
 def candidates(problem: "Problem") -> "list[AnyDescription]":
-    """Every description that speaks of this kind of problem: those of its setting, and those that other packages add to it."""
+    """Every description that applies to this kind of problem: those of its setting, and those that other packages add to it."""
     setting = setting_of(problem)
     model, foreign = setting.model_of(problem), [n for n, path in _paths().items() if not isinstance(path, str)]
     found = [description(name) for name in setting.descriptions if name in _paths()]
@@ -136,12 +138,14 @@ def _paths() -> dict[str, str | EntryPoint]:
     for setting in settings():
         for name, path in setting.descriptions.items():
             if name in found:
-                _warn_of(f"the setting {setting.name!r}", f"its description {name!r} is left out: the name is taken")
+                _warn_of(
+                    f"the setting {setting.name!r}", f"its description {name!r} is ignored, because the name is taken"
+                )
             else:
                 found[name] = path
     for point in entry_points(group=DESCRIPTIONS_GROUP):
         if point.name in found:
-            _warn(point, f"it is left out: the name belongs to {_whose(found[point.name])} already")
+            _warn(point, f"it is ignored, because the name already belongs to {_whose(found[point.name])}")
         else:
             found[point.name] = point
     return found

@@ -1,6 +1,6 @@
 """The record of a setting: its problem class, and the paths of all that belongs to it.
 
-Comparison, results and the command line know no setting; they ask the record. Paths are imported when they are used, so that
+Comparison, results and the command line name no setting; they read the record. Paths are imported when they are used, so that
 reading a problem needs neither jax nor matplotlib.
 """
 
@@ -146,5 +146,5 @@ def why_not(one: "AnyDescription", problem: Problem) -> str | None:
 
 
 def speaking(one: "AnyDescription") -> "Description[Model, object]":
-    """The same description, typed for any model: `why_not` makes sure that it only meets models of the type it speaks of."""
+    """The same description, typed for any model: `why_not` makes sure that it only gets models of the type that it applies to."""
     return cast("Description[Model, object]", one)

@@ -95,7 +95,7 @@ class Ball(df.extend.Evolution[BowlModel, jax.Array, tuple[jax.Array, jax.Array,
 
 
 class SmallSteps(df.extend.Evolution[BowlModel, jax.Array, jax.Array]):
-    """The limit of small steps, with an observable that dimfree has never heard of."""
+    """The limit of small steps, with an observable that dimfree does not know."""
 
     name: ClassVar[str] = "small-steps"
     summary: ClassVar[str] = "the bowl in continuous time"

@@ -104,7 +104,7 @@ def _limit(budget: float | None) -> float:
 
 
 def named(problem: Problem, only: Iterable[str | AnyDescription] | None, argument: str) -> list[AnyDescription]:
-    """The descriptions that were asked for, or all that speak of the problem; their titles must differ."""
+    """The descriptions that were asked for, or all that apply to this kind of problem; their titles must differ."""
     if only is None:
         return candidates(problem)
     if isinstance(only, str):

@@ -25,7 +25,7 @@ def _is_none(outliers: object) -> bool:
     return outliers is None
 
 
-# Of problems without outliers nothing is said: they keep the text and the digest that they had before there were others.
+# Problems without outliers leave the key out, and so keep the text and the digest that they had before outliers existed.
 GivenOutliers = Annotated[Outliers | None, Field(exclude_if=_is_none, examples=[{"fraction": 0.1}])]
 
 

@@ -67,7 +67,7 @@ class PhaseRetrieval(_DataSet):
 
 
 def _is_one(width: object) -> bool:
-    """Nothing is said of widths as they are by default: problems keep the digest that they had before there were these losses."""
+    """Leave out widths at their default, so that problems keep the digest that they had before these losses existed."""
     return width == 1.0
 
 

@@ -1,6 +1,6 @@
 """What a description is asked, what it is given and what it returns.
 
-The type of the model says which problems a description speaks of. All that the recording loop calls is `account`.
+The type of the model says which problems a description applies to. The recording loop calls nothing but `account`.
 """
 
 import dataclasses
@@ -77,7 +77,7 @@ class Description(eqx.Module, Generic[M, S]):
     name: eqx.AbstractClassVar[str]  # the word at the command line
     summary: eqx.AbstractClassVar[str]  # one line for `dimfree list`
     cites: eqx.AbstractClassVar[tuple[str, ...]]  # keys into references.bib
-    models: eqx.AbstractClassVar[type[Model]]  # what it speaks of
+    models: eqx.AbstractClassVar[type[Model]]  # the problems that it applies to
     real: ClassVar[bool] = False  # an experiment: theories are measured against it
     stochastic: ClassVar[bool] = False  # its numbers are drawn: another key gives others
     scatters: ClassVar[bool] = False  # replicas scatter as runs of SGD do; if not, they are estimates of one number

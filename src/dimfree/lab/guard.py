@@ -1,4 +1,4 @@
-"""Who may speak to the server: a browser that was given the token, on a page of this server, and nobody else.
+"""Who may connect to the server: only a browser that was given the token, on a page of this server.
 
 A token in the address becomes a cookie that scripts cannot read and other sites cannot send. A request is refused without it,
 with the name of another host (a site whose name was pointed here), or from the page of another site.

@@ -21,7 +21,7 @@ from dimfree.setting import model_of, speaking
 
 BUDGET = 60.0  # predicted CPU seconds that all theories together may take, and one experiment beside them
 _BRIEF = 20.0  # a theory that is predicted to take longer is computed in pieces, between which it can be stopped
-Stop = Callable[[], bool]  # whether nobody waits for the answer any more
+Stop = Callable[[], bool]  # whether the browser no longer waits for the answer
 
 
 class StoppedError(Exception):
@@ -32,7 +32,7 @@ class Prepared(NamedTuple):
     """A problem with all that its accounts share."""
 
     problem: Problem
-    able: list[AnyDescription]  # what speaks of such problems
+    able: list[AnyDescription]  # descriptions of such problems
     starts: list[object]
 
     def planned(self, one: AnyDescription, spent: float = 0.0) -> Plan:

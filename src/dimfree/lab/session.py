@@ -186,7 +186,7 @@ class Session:
 
         try:
             await loop.run_in_executor(pool, worked)
-        except (TimeoutError, WebSocketDisconnect, RuntimeError):  # nobody listens any more
+        except (TimeoutError, WebSocketDisconnect, RuntimeError):  # the browser has left
             stop.set()
 
     async def _send(self, id: int | None, what: dict[str, Any]) -> None:

@@ -40,7 +40,7 @@ class Inequality(NamedTuple):
 
 
 class Lemmas(NamedTuple):
-    """The three lemmas, the condition, and the constants that they speak of."""
+    """The three lemmas, their condition, and the constants in them."""
 
     lemmas: tuple[Inequality, Inequality, Inequality]
     condition: Inequality  # sufficient: if it does not hold, nothing follows

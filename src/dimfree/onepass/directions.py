@@ -206,7 +206,7 @@ class StructuredModel(TargetModel):
 
     @property
     def gaussian(self) -> "StructuredModel":
-        """The same with Gaussian inputs of this covariance, which limits speak of."""
+        """The same with Gaussian inputs of this covariance, which is what limits describe."""
         return self
 
     @property

@@ -67,7 +67,7 @@ def _text(file: str | Path) -> tuple[str, Path]:
     try:
         return read_text(path), path.resolve().parent
     except FileNotFoundError:
-        known = f"dimfree brings along: {', '.join(shipped())}"
+        known = f"sweeps that come with dimfree: {', '.join(shipped())}"
         raise ProblemError(f"there is no sweep file {str(file)!r}; {known}.") from None
     except (OSError, UnicodeDecodeError) as failure:
         raise ProblemError(f"the sweep file {str(file)!r} cannot be read: {in_one_line(failure)}.") from None

@@ -118,7 +118,7 @@ def bound(comparison: Comparison, theory: str = HighDimensional.name) -> Fluctua
     deviation = np.maximum(*largest).mean(axis=1)[1:]
     times = sgd["time"].values[1:]
     problem = comparison.problem
-    assert isinstance(problem, OnePassProblem), "nobody else has overlaps Q and M"
+    assert isinstance(problem, OnePassProblem), "only one-pass problems have overlaps Q and M"
     prefactor = float(np.sqrt(problem.time_step))
     with np.errstate(divide="ignore"):  # without a deviation every C is large enough
         C = float(np.max(np.log(deviation / prefactor) / times))
