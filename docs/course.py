@@ -28,7 +28,7 @@ OFFERED = {"": "for students", "-answers": "with the answers"}  # the ends of th
 CHECKED = re.compile(r'df\.check\("([^"]+)"')
 _LINK = re.compile(r"(?<!!)\[([^]]+)\]\((?:\.\./)?([^)#:]+\.md)(?:#[^)]*)?\)")
 _PICTURE = re.compile(r"^!\[.*\]\(.*\)$\n?", re.MULTILINE)
-_FRAME = re.compile(r"^<iframe.*?</iframe>$\n?", re.MULTILINE | re.DOTALL)
+_LIVE = re.compile(r"^## Move it\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
 _TAGS = re.compile(r"^</?(details|summary).*$\n?", re.MULTILINE)
 
 
@@ -87,7 +87,7 @@ def _cell(part: Part) -> nbformat.NotebookNode:
 
 def _alone(text: str) -> str:
     """Text that stands without the site: no live page, no picture (the code draws it), links as names of files."""
-    return _LINK.sub(r"\1 (docs/\2)", _PICTURE.sub("", _FRAME.sub("", text))).strip()
+    return _LINK.sub(r"\1 (docs/\2)", _PICTURE.sub("", _LIVE.sub("", text))).strip()
 
 
 def write_notebooks(folder: Path) -> None:
