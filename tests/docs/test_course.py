@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import shutil
 import tomllib
 from itertools import pairwise
 from pathlib import Path
@@ -119,13 +120,15 @@ def test_live_pages_have_problems_that_load_and_controls_that_exist():
 
 
 @pytest.mark.slow
-def test_live_pages_are_written_once(tmp_path):
+def test_a_live_page_is_written_once(tmp_path, monkeypatch):
+    shutil.copy(live_pages.PROBLEMS / "01-noise.toml", tmp_path)
+    monkeypatch.setattr(live_pages, "PROBLEMS", tmp_path)
     live_pages.write(tmp_path)
-    pages = {page: page.stat().st_mtime_ns for page in tmp_path.glob("*.html")}
-    assert len(pages) == len(list(live_pages.PROBLEMS.glob("*.toml")))
-    assert all("<script" in page.read_text(encoding="utf-8") for page in pages)
+    (page,) = tmp_path.glob("*.html")
+    first = page.stat().st_mtime_ns
+    assert "<script" in page.read_text(encoding="utf-8")
     live_pages.write(tmp_path)
-    assert {page: page.stat().st_mtime_ns for page in tmp_path.glob("*.html")} == pages
+    assert page.stat().st_mtime_ns == first
 
 
 # Exercises
