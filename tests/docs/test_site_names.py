@@ -10,6 +10,8 @@ from pathlib import Path
 import matplotlib
 import pytest
 
+import dimfree
+
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.append(str(DOCS))
 matplotlib.use("Agg")
@@ -19,16 +21,15 @@ from builders import api, names  # noqa: E402
 SETUP = "import dimfree as df\nproblem = df.Problem(dimension=50, run=df.Run(until=2.0, points=9, replicas=4))\n"
 MADE = {  # what examples find in their folder
     "open": 'df.compare(problem, only=["ode"]).save("comparison.nc")\n',
-    "optimise": 'from pathlib import Path\nPath("problem.toml").write_text(df.dumps(problem))\n',
     "open_sweep": 'df.sweep(problem, {"training.learning_rate": [0.5, 1.0]}, store="sweep.zarr")\n',
     "plot_sweep": 'df.sweep(problem, {"training.learning_rate": [0.5, 1.0]}, store="sweep.zarr")\n',
 }
 
 
 def code_of(found) -> str:
-    """The indented example of a docstring."""
+    """The indented example of a docstring, without prompts."""
     blocks = re.split(r"\n\s*\n", inspect.cleandoc(found.__doc__ or ""))
-    return "\n".join(textwrap.dedent(one) for one in blocks if one.startswith("    "))
+    return "\n".join(textwrap.dedent(one) for one in blocks if one.startswith("    ") and ">>>" not in one)
 
 
 def with_code():
@@ -64,8 +65,16 @@ def test_examples_run(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(with_code()))
+@pytest.mark.parametrize("name", sorted(with_code().keys() - {"optimise"}))  # minutes: docs/schedules.md runs that call
 def test_code_in_a_docstring_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     example = code_of(with_code()[name])
     exec(compile(SETUP + MADE.get(name, "") + example, name, "exec"), {"__name__": "documentation"})
+
+
+def test_prompts_in_docstrings_run():
+    prompted = {name: found for name, found in names.public().items() if ">>>" in (found.__doc__ or "")}
+    for name, found in prompted.items():
+        session = doctest.DocTestParser().get_doctest(inspect.cleandoc(found.__doc__), {"df": dimfree}, name, None, 0)
+        said = []
+        assert doctest.DocTestRunner(verbose=False).run(session, out=said.append).failed == 0, "".join(said)
