@@ -4,7 +4,8 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
+from scipy.stats import qmc
 
 from dimfree.functions.label_law import GaussianValues, LogisticClasses, Signs
 from dimfree.functions.named import activation
@@ -91,6 +92,28 @@ def test_the_clean_error_knows_nothing_of_the_noise_of_labels(labels):
 def test_the_correlation_of_values_is_minus_the_overlap():
     task = Task(activation("linear"), SIGNS, CorrelationLoss(), GaussianValues(), jnp.asarray(0.3))
     assert float(ERRORS(task, ONE, Rule(14)).risk) == pytest.approx(-0.9 * 0.4, abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 2])
+def test_signs_of_several_bounded_units_average_as_a_million_plain_points(seed):
+    """Second layers of both signs, directions that overlap: along one direction alone the sign often does not change."""
+    rng = np.random.default_rng(seed)
+    W, k, flip, a = rng.normal(size=(4, 20)), 3, 0.1, 1.5
+    Omega, second = W @ W.T / 20, rng.choice([-1, 1], size=3) * rng.uniform(0.6, 1.4, size=3)
+    sigma, points = activation("erf"), qmc.Sobol(k + 1, rng=np.random.default_rng(1)).random_base2(20)
+    u = special.ndtri(points + 2.0**-31) @ np.linalg.cholesky(Omega).T
+    value, slope = special.erf(u[:, 0] / np.sqrt(2)), np.sqrt(2 / np.pi) * np.exp(-(u[:, 0] ** 2) / 2)
+    y = np.sign(special.erf(u[:, 1:] / np.sqrt(2)) @ second)
+    right, wrong = (z * special.expit(-z * a * value) for z in (y, -y))
+    e, e2 = (1 - flip) * right + flip * wrong, (1 - flip) * right**2 + flip * wrong**2
+    plain = a * (slope * e) @ u / len(u), a**2 * np.mean(slope**2 * e2), np.mean(value * e)
+    target = Committee(sigma, jnp.asarray(second), jnp.asarray(Omega[1:, 1:]))
+    task = Task(sigma, target, LogisticLoss(), Signs(jnp.asarray(flip), blurred=False), jnp.asarray(0.0))
+    state = Overlaps(jnp.asarray(Omega[:1, :1]), jnp.asarray(Omega[:1, 1:]), jnp.array([a]))
+    for rule in (Rule(7), Rule(6, 2**13)):
+        for one, other in zip(AVERAGES(task, state, rule), plain, strict=True):
+            np.testing.assert_allclose(jnp.squeeze(one), other, rtol=0, atol=2e-4)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from dimfree.functions.label_law import Classes, Signs, StudentValues
 from dimfree.functions.sample_loss import AbsoluteLoss, ClippedLoss, CorrelationLoss, HuberLoss, SampleLoss, SquareLoss
 from dimfree.gaussian.any_loss.noise import Noise
 from dimfree.gaussian.any_loss.points import Averaging, Points, Rule
+from dimfree.gaussian.any_loss.posterior import unsheared
 from dimfree.gaussian.any_loss.task import Task
 from dimfree.states.overlaps import Overlaps
 
@@ -46,7 +47,7 @@ def averages(task: Task, state: Overlaps, rule: Rule, points: Float[Array, "b j"
     D, Var, Psia = at.sums(lambda chosen: _driving(at, chosen), points)
     back = jnp.argsort(at.order)
     p = at.p
-    D = jnp.concatenate([D[back][:, :p][:, back], D[back][:, p:]], axis=1)
+    D = jnp.concatenate([D[back][:, :p][:, back], unsheared(D[back][:, p:], at.shear)], axis=1)
     return Averages(D, Var[back][:, back], Psia[back])
 
 

@@ -49,12 +49,22 @@ def crossings(
     cell = jnp.minimum(first, len(cells) - 1)
     left, right = jnp.asarray(_GRID)[cell], jnp.asarray(_GRID)[cell + 1]
     falls: Bool[Array, "b most"] = ~jnp.take_along_axis(below, cell, axis=1)
+    return jnp.where(there, between(function, left, right, falls), jnp.nan)
+
+
+def between(
+    function: Callable[[Float[Array, "b m"]], Float[Array, "b m"]],
+    left: Float[Array, "b m"],
+    right: Float[Array, "b m"],
+    falls: Bool[Array, "b m"] | bool = False,
+) -> Float[Array, "b m"]:
+    """Where a function that rises, or falls, is zero; an end where it is not: halving, then Newton's rule."""
     for _ in range(_HALVINGS):
         middle = 0.5 * (left + right)
-        on_left = (function(middle) < 0) == ~falls
+        on_left = (function(middle) < 0) != falls
         left, right = jnp.where(on_left, middle, left), jnp.where(on_left, right, middle)
     x = 0.5 * (left + right)
     for _ in range(_NEWTON):
         value, slope = jax.jvp(function, (x,), (jnp.ones_like(x),))
         x = jnp.clip(x - jnp.where(slope == 0, 0.0, value / jnp.where(slope == 0, 1.0, slope)), left, right)
-    return jnp.where(there, x, jnp.nan)
+    return x

@@ -19,7 +19,13 @@ from dimfree.functions.activation import Activation
 from dimfree.functions.label_law import Classes, LogisticClasses, Signs
 from dimfree.functions.target import Committee
 from dimfree.gaussian.any_loss.panels import crossings, panels
-from dimfree.gaussian.any_loss.posterior import Posterior, along_last, is_sign_of_direction
+from dimfree.gaussian.any_loss.posterior import (
+    Posterior,
+    along_last,
+    is_sign_of_direction,
+    shear_of,
+    sheared_overlaps,
+)
 from dimfree.gaussian.any_loss.preimages import limits, preimages, standardised
 from dimfree.gaussian.any_loss.task import Task
 from dimfree.gaussian.points import normal_points
@@ -51,7 +57,7 @@ class Points(NamedTuple):
     values: list[Float[Array, "b m"]]  # sigma
     slopes: list[Float[Array, "b m"]]  # sigma'
     f: Float[Array, "b n"]
-    teachers: list[Float[Array, "b 1"]]  # but for the last one, where it is integrated out
+    teachers: list[Float[Array, "b 1"]]  # but for the last one, where it is integrated out, and sheared
     right: Float[
         Array, "b n"
     ]  # the probability that f* > 0 (with its noise, where that is Gaussian and integrated out)
@@ -80,14 +86,16 @@ class Averaging:
         self.integrated = is_sign_of_direction(task) and not rule.all_fields
         self.p, self.k = state.a.shape[0], task.units
         self.explicit = self.k - 1 if self.integrated else self.k
-        P = task.target.P
+        self.shear = shear_of(task) if self.integrated else None
+        M, P = sheared_overlaps(state.M, task.target.P, self.shear)
         rank = jnp.abs(state.a)
         if self.integrated:  # the student that says most of the label is the last one, whose panels follow the label
             rank = jnp.abs(state.M[:, -1]) / jnp.sqrt(jnp.maximum(jnp.diagonal(state.Q), 1e-300))
         self.order = jnp.argsort(rank) if not rule.sobol else jnp.arange(self.p)
         self.a = state.a[self.order]
-        Q, M = state.Q[self.order][:, self.order], state.M[self.order]
+        Q, M = state.Q[self.order][:, self.order], M[self.order]
         E = self.explicit
+        self.taught = factor(P, self.k)[:E, :E]  # constant along a solution: XLA computes what follows from it once
         top = jnp.concatenate([P[:E, :E], M[:, :E].T, P[:E, E:]], axis=1)
         middle = jnp.concatenate([M[:, :E], Q, M[:, E:]], axis=1)
         bottom = jnp.concatenate([P[E:, :E], M[:, E:].T, P[E:, E:]], axis=1)
@@ -150,6 +158,13 @@ class Averaging:
         j = walk.x.shape[1]
         return walk.x @ self.L[:j, :j].T
 
+    def _teachers(self, walk: _Walk) -> Float[Array, "b k"]:
+        """All fields of explicit directions."""
+        return walk.x[:, : self.explicit] @ self.taught.T
+
+    def _posterior(self, walk: _Walk) -> Posterior:
+        return Posterior(self.task, self._teachers(walk), self.shear)
+
     def _cuts(self, walk: _Walk) -> Float[Array, "b m"]:
         """Of the next coordinate."""
         j, count = walk.x.shape[1], walk.x.shape[0]
@@ -206,7 +221,7 @@ class Averaging:
 
     def _meetings(self, walk: _Walk, rest: Float[Array, " b"], levels: Float[Array, "b q"]) -> Float[Array, "b m"]:
         """Where, along the last student but one, a jump of the error meets a boundary of the label."""
-        edges = Posterior(self.task, self._fields(walk)[:, : self.explicit]).edges
+        edges = self._posterior(walk).edges
         count, times = walk.x.shape[0], edges.shape[1] * levels.shape[1]
         edge = jnp.repeat(edges, levels.shape[1], axis=1).reshape(-1, 1)  # every point has a line for each pair
         level = jnp.tile(levels, (1, edges.shape[1])).reshape(-1, 1)
@@ -227,7 +242,7 @@ class Averaging:
         """Where the law of the label changes along the last student, and where gradients reach their largest norm."""
         found, j = [], walk.x.shape[1]
         if self.integrated:
-            edges = Posterior(self.task, self._fields(walk)[:, : self.explicit]).layer(self.L[-1, -1])
+            edges = self._posterior(walk).layer(self.L[-1, -1])
             known = walk.x @ self.L[-1, :j]
             found.append((edges - known[:, None]) / _not_zero(self.L[-1, j]))
         if self.task.norm is not None:
@@ -291,8 +306,8 @@ class Averaging:
 
     def _points(self, walk: _Walk, x: Float[Array, "b n"], w: Float[Array, "#b n"]) -> Points:
         task, E, j = self.task, self.explicit, walk.x.shape[1]
-        before = self._fields(walk)
-        teachers = [before[:, i, None] for i in range(E)]
+        before, taught = self._fields(walk), self._teachers(walk)
+        teachers = [taught[:, i, None] for i in range(E)]
         students = [before[:, i, None] for i in range(E, j)] + [self._mean(walk) + self.L[j, j] * x]
         sigma = task.activation
         values, slopes = [sigma(one) for one in students], [sigma.derivative(one) for one in students]
@@ -301,9 +316,9 @@ class Averaging:
         weights = walk.weights[:, None] * w
         if self.integrated:
             mu = (walk.x @ self.L[-1, :j])[:, None] + self.L[-1, j] * x
-            right, last = Posterior(task, before[:, :E])(mu, self.L[-1, -1])
+            right, last = self._posterior(walk)(mu, self.L[-1, -1])
             return Points(weights, students, values, slopes, f, teachers, right, last, mu, None, length)
-        f_star = task.target(before[:, :E])[:, None]
+        f_star = task.target(taught)[:, None]
         right = 0.5 * (1 + jnp.sign(f_star)) + 0 * x
         own = teachers[-1] + 0 * x
         return Points(weights, students, values, slopes, f, teachers, right, own * right, own, f_star, length)

@@ -2,19 +2,23 @@
 
 Given all other fields the last one is Gaussian with mean mu and standard deviation s. A sign changes at boundaries b_i of it,
 so that the probability of +1 and the mean of the field where the label is +1 are sums of Phi and phi at (mu - b_i)/s.
+
+A committee of bounded units changes its sign along one direction only while the others leave it a choice, and averages over
+the others bend where that ends. Along a line on which every unit rises it always changes its sign, once: `shear` says how far
+the other directions move along such a line while the last one moves by one, and coordinates are those of the sheared directions.
 """
 
 from math import pi, sqrt
 
 import jax.numpy as jnp
-from jax.scipy.special import ndtr
+from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Polynomial
 from dimfree.functions.label_law import Signs
 from dimfree.functions.target import Committee, HermiteLink, Target
-from dimfree.gaussian.any_loss.panels import crossings
-from dimfree.gaussian.any_loss.preimages import preimages
+from dimfree.gaussian.any_loss.panels import REACH, between, crossings
+from dimfree.gaussian.any_loss.preimages import preimages, rises_between_limits
 from dimfree.gaussian.any_loss.task import Task
 
 _MOST = 8  # boundaries of a target without a closed inverse
@@ -37,15 +41,41 @@ def _linear_in_last(task: Task) -> bool:
             return False
 
 
+def shear_of(task: Task) -> Float[Array, " k"] | None:
+    """How far every direction before the last moves, on a line along which f* rises, while the last one moves by one.
+
+    None where nothing is moved: but for several bounded units that rise, the last direction alone is integrated out.
+    """
+    target = task.target
+    if not isinstance(target, Committee) or target.units == 1 or not rises_between_limits(target.activation):
+        return None
+    return jnp.sign(target.second_layer[:-1] * target.second_layer[-1])
+
+
+def sheared_overlaps(
+    M: Float[Array, "p k"], P: Float[Array, "k k"], shear: Float[Array, " k1"] | None
+) -> tuple[Float[Array, "p k"], Float[Array, "k k"]]:
+    """Overlaps with lambda*_r - shear_r lambda*_k in the place of every direction lambda*_r before the last."""
+    if shear is None:
+        return M, P
+    back = jnp.eye(P.shape[0]).at[:-1, -1].set(-shear)
+    return M @ back.T, back @ P @ back.T
+
+
+def unsheared(means: Float[Array, "p k"], shear: Float[Array, " k1"] | None) -> Float[Array, "p k"]:
+    """Averages with lambda* itself, from those with the sheared directions."""
+    return means if shear is None else means.at[:, :-1].add(means[:, -1:] * shear)
+
+
 class Posterior:
     """The law of a sign given all fields but the last direction of the target."""
 
-    def __init__(self, task: Task, before: Float[Array, "b k"]) -> None:
-        """Find the boundaries for these values of the directions before the last."""
+    def __init__(self, task: Task, before: Float[Array, "b k"], shear: Float[Array, " k"] | None = None) -> None:
+        """Find the boundaries for these values of the (sheared) directions before the last."""
         assert isinstance(task.labels, Signs)
         self.flip, self.blur = task.labels.flip, task.Delta if task.labels.blurred else None
         self.width = jnp.sqrt(task.target.P[-1, -1])
-        self.edges, self.values = _boundaries(task, before, self.width)
+        self.edges, self.values = _boundaries(task, before, self.width, shear)
         ends = (jnp.full_like(self.edges[:, :1], x) for x in (0.0, 1.0))
         if self.blur is not None:  # f* = c + slope times the last field, and noise shifts its boundary
             c, upper = (along_last(task.target, before, end)[:, 0] for end in ends)
@@ -59,7 +89,7 @@ class Posterior:
         probability, mean = self.values[:, :1] + 0 * mu, 0 * mu
         for i in range(self.edges.shape[1]):
             z, step = (mu - self.edges[:, i, None]) / spread, (self.values[:, i + 1] - self.values[:, i])[:, None]
-            probability = probability + step * ndtr(z)
+            probability = probability + step * 0.5 * erfc(-z * sqrt(0.5))
             mean = mean + step * jnp.exp(-0.5 * z**2) / sqrt(2 * pi)
         return probability, mu * probability + s**2 / spread * mean
 
@@ -69,18 +99,26 @@ class Posterior:
         return jnp.concatenate([self.edges - 6 * spread, self.edges, self.edges + 6 * spread], axis=1)
 
 
-def along_last(target: Target, before: Float[Array, "b k"], last: Float[Array, "b m"]) -> Float[Array, "b m *outputs"]:
-    """f* where the last direction has these values and the others have theirs."""
+def along_last(
+    target: Target, before: Float[Array, "b k"], last: Float[Array, "b m"], shear: Float[Array, " k"] | None = None
+) -> Float[Array, "b m *outputs"]:
+    """f* where the last direction has these values and the others have theirs, or move along with it."""
     every = jnp.broadcast_to(before[:, None, :], (*last.shape, before.shape[1]))
+    if shear is not None:
+        every = every + shear * last[..., None]
     return target(jnp.concatenate([every, last[..., None]], axis=-1))
 
 
 def _boundaries(
-    task: Task, before: Float[Array, "b k"], width: Float[Array, ""]
+    task: Task, before: Float[Array, "b k"], width: Float[Array, ""], shear: Float[Array, " k"] | None
 ) -> tuple[Float[Array, "b m"], Float[Array, "b m1"]]:
     """Where f* may change its sign along the last direction, in order, and (1 + sign f*)/2 between these places."""
     target, count = task.target, before.shape[0]
     match target:
+        case Committee() if shear is not None:
+            rise = jnp.sign(target.second_layer[-1])
+            ends = (jnp.full((count, 1), end) for end in (-REACH, REACH))
+            edges = width * between(lambda x: rise * along_last(target, before, width * x, shear), *ends)
         case Committee():
             others = target.activation(before) @ target.second_layer[:-1] if target.units > 1 else jnp.zeros(count)
             level = (-others / target.second_layer[-1])[:, None]
@@ -96,7 +134,7 @@ def _boundaries(
     probes = jnp.concatenate(
         [edges[:, :1] - width, 0.5 * (edges[:, 1:] + edges[:, :-1]), edges[:, -1:] + width], axis=1
     )
-    return edges, 0.5 * (1 + jnp.sign(along_last(task.target, before, probes)))
+    return edges, 0.5 * (1 + jnp.sign(along_last(task.target, before, probes, shear)))
 
 
 def _of_polynomial(target: HermiteLink, before: Float[Array, "b k"], width: Float[Array, ""]) -> Float[Array, "b m"]:

@@ -13,7 +13,7 @@ from dimfree.functions.activation import Activation, Erf, PiecewiseLinear, Polyn
 from dimfree.gaussian.any_loss.panels import crossings
 
 _MOST = 4  # places along a line at which a function without a closed inverse is looked for
-_FAR = 1e3
+_FAR, _WIDE = 1e3, 10.0
 
 
 def preimages(
@@ -45,6 +45,14 @@ def limits(sigma: Activation) -> tuple[float, ...]:
     return tuple(
         float(y) for x, y in zip(near, far, strict=True) if np.isfinite(y) and abs(x - y) <= 1e-9 * (1 + abs(y))
     )
+
+
+@lru_cache(maxsize=64)
+def rises_between_limits(sigma: Activation) -> bool:
+    """Whether an activation rises from a negative limit to a positive one, as far as a grid shows."""
+    with jax.ensure_compile_time_eval():
+        values = np.asarray(sigma(jnp.linspace(-_WIDE, _WIDE, 401)))
+    return len(limits(sigma)) == 2 and values[0] < 0 < values[-1] and bool(np.all(np.diff(values) >= 0))
 
 
 def _inverse(sigma: Activation, v: Float[Array, "b q"]) -> Float[Array, "b m"] | None:
