@@ -52,7 +52,7 @@ class Client:
         """One request, with the path as it is given; an empty header is left out."""
         sent = {"host": f"{self.host}:{self.port}", "cookie": self.cookie or ""}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
-        connection = HTTPConnection(self.host, self.port, timeout=60)
+        connection = HTTPConnection(self.host, self.port, timeout=300)
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             for name, value in sent.items():
@@ -85,14 +85,14 @@ def asked(socket: ClientConnection, **message: object) -> list[dict]:
     socket.send(json.dumps(message))
     if message["ask"] in ("solve", "simulate"):
         return answers(socket, message["id"])
-    return [json.loads(socket.recv(timeout=120))]
+    return [json.loads(socket.recv(timeout=300))]
 
 
 def answers(socket: ClientConnection, number: object) -> list[dict]:
     """The answers with this number, up to the last."""
     found: list[dict] = []
     while not found or found[-1]["part"] != "done":
-        one = json.loads(socket.recv(timeout=120))
+        one = json.loads(socket.recv(timeout=300))
         if one["id"] == number:
             found.append(one)
     return found

@@ -44,7 +44,7 @@ def home(request) -> str:
 
 def opened(tab, address: str, **options):
     page = tab(address, **options)
-    page.set_default_timeout(60_000)  # the server compiles once
+    page.set_default_timeout(300_000)  # the server compiles once, on machines of any load
     wait_for_curve(page, "ode")
     return page
 

@@ -121,7 +121,7 @@ def check(socket: ClientConnection, text: str | bytes, seen: Counter[str]) -> No
     """Send a message and wait for its answer; parts of work that was begun before come in between."""
     socket.send(text)
     while is_answered(text):
-        told = json.loads(socket.recv(timeout=120))
+        told = json.loads(socket.recv(timeout=300))
         assert {"answer", "part"} & told.keys()
         seen[told.get("part", "answer")] += 1
         if told.get("part") == "error":
