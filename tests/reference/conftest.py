@@ -19,6 +19,8 @@ HEAVY = {
     "dfpde",
     "bmz",
     "dmft_paths",
+    "network_paths",
+    "network_sgd",
     "optimal_lambda",
     "mf_trajectory",
     "one_step_mean",

@@ -13,6 +13,7 @@ from dimfree.errors import ProblemError, in_one_line, suggest, type_and_first_li
 from dimfree.files import read_text
 from dimfree.reference import (
     committee,
+    committee_dmft,
     diffusion,
     distribution,
     dmft,
@@ -131,6 +132,12 @@ ADAPTERS: dict[str, Callable[[Values], Values]] = {
     "bayes_error": losses.bayes_error,
     "robust_floor": losses.robust_floor,
     "robust_curve": losses.robust_curve,
+    "network_linear": committee_dmft.linear,
+    "network_two_steps": committee_dmft.giant_steps,
+    "network_fresh": committee_dmft.fresh,
+    "network_paths": committee_dmft.paths,
+    "network_sgd": committee_dmft.sgd,
+    "network_risk": committee_dmft.risk_of,
 }
 
 
@@ -171,6 +178,8 @@ def _listed(content: Values) -> Iterator[tuple[str, str, Values, Values, float, 
     if "items" in content:
         for item in content["items"]:
             yield str(item["id"]), str(item["kind"]), item["inputs"], item["expected"], item["rtol"], item["atol"]
+    elif committee_dmft.speaks_of(content):
+        yield from committee_dmft.items(content)
     elif any("solver" in case for case in content.get("cases", [])) or "functions" in content:
         yield from dmft.items(content)
     elif distribution.speaks_of(content):
@@ -238,4 +247,14 @@ def _within_errors(item: Item, found: Values) -> Iterator[str]:
     return dmft.within_errors(item.expected, found, item.atol)
 
 
-_COMPARISONS = {"chain_moments": _z_scores, "structured_chain_moments": _z_scores, "dmft_paths": _within_errors}
+def _within_network_errors(item: Item, found: Values) -> Iterator[str]:
+    return committee_dmft.within_errors(item.expected, found, item.atol)
+
+
+_COMPARISONS = {
+    "chain_moments": _z_scores,
+    "structured_chain_moments": _z_scores,
+    "dmft_paths": _within_errors,
+    "network_paths": _within_network_errors,
+    "network_sgd": _within_network_errors,
+}

@@ -19,8 +19,8 @@ class Basis:
         self._rows[0] = 1.0
         self.size, self.most, self.paths = 1, most, paths
 
-    def combine(self, coordinates: Float64[np.ndarray, " size"]) -> Float64[np.ndarray, " P"]:
-        """The function with these coordinates."""
+    def combine(self, coordinates: Float64[np.ndarray, "*p size"]) -> Float64[np.ndarray, "*p P"]:
+        """The function with these coordinates, or one for each row of them."""
         return coordinates @ self._rows[: self.size]
 
     def split(self, function: Float64[np.ndarray, " P"]) -> tuple[Float64[np.ndarray, " size"], np.ndarray, float]:
@@ -51,6 +51,39 @@ class Basis:
     def normal(self, rng: np.random.Generator) -> int:
         """A new row of standard normals, independent of all others; returns its number."""
         return self.add(self.split(rng.standard_normal(self.paths))[1])
+
+    def write(self, functions: Float64[np.ndarray, "p P"]) -> Float64[np.ndarray, "p size"]:
+        """Coordinates of several functions, for which the basis grows by what is new in them."""
+        coordinates, rest = self._split_all(functions)
+        whole = np.linalg.norm(functions) / self.paths**0.5
+        _, sizes, directions = np.linalg.svd(rest / self.paths**0.5, full_matrices=False)
+        new = directions[sizes > _DROP * whole] * self.paths**0.5
+        if not len(new):
+            return coordinates
+        return np.concatenate([coordinates, rest @ self._add_all(new).T / self.paths], axis=1)
+
+    def normals(self, count: int, rng: np.random.Generator) -> list[int]:
+        """New rows of standard normals, independent of all others and of each other; returns their numbers."""
+        rest = self._split_all(rng.standard_normal((count, self.paths)))[1]
+        self._add_all(np.linalg.qr(rest.T)[0].T * self.paths**0.5)
+        return list(range(self.size - count, self.size))
+
+    def _split_all(self, functions: Float64[np.ndarray, "p P"]) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and rests of several functions at once: products of matrices, which cost a part of as many of vectors."""
+        known, rest = self._rows[: self.size], functions
+        coordinates, norms = np.zeros((len(functions), self.size)), np.linalg.norm(functions, axis=1)
+        for _ in range(2):
+            before, along = norms, rest @ known.T / self.paths
+            coordinates, rest = coordinates + along, rest - along @ known
+            norms = np.linalg.norm(rest, axis=1)
+            if (norms > _AGAIN * before).all():
+                break
+        return coordinates, rest
+
+    def _add_all(self, directions: Float64[np.ndarray, "r P"]) -> Float64[np.ndarray, "r P"]:
+        first, self.size = self.size, self.size + len(directions)
+        self._rows[first : self.size] = directions
+        return self._rows[first : self.size]
 
 
 def _norm(function: Float64[np.ndarray, " P"]) -> float:

@@ -1,0 +1,224 @@
+"""Networks of several units on a data set: every solver meets one that shares no equation with it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dimfree.dataset.committee.batches import Batches
+from dimfree.dataset.committee.descent import run_network
+from dimfree.dataset.committee.fresh import solve_fresh
+from dimfree.dataset.committee.linear import solve_linear
+from dimfree.dataset.committee.model import CommitteeModel, check_protocol
+from dimfree.dataset.committee.paths import bias, default_paths, solve_paths
+from dimfree.dataset.committee.spectral import solve_spectral
+from dimfree.dataset.committee.start import CommitteeStart
+from dimfree.dataset.committee.taught import risks
+from dimfree.dataset.committee.two_steps import two_steps
+from dimfree.dataset.dmft.square import solve
+from dimfree.dataset.multi_pass_model import multi_pass_model
+from dimfree.errors import ProblemError, RefusalError
+from dimfree.functions.label_law import GaussianValues
+from dimfree.functions.loss import loss
+from dimfree.functions.named import activation
+from dimfree.functions.sample_loss import SquareLoss
+from dimfree.functions.schedule import Constant, Power
+from dimfree.functions.target import Committee
+from stages import gating
+
+TWO = CommitteeStart(np.array([[0.2, 0.1], [-0.1, 0.3]]), np.array([[1.0, 0.2], [0.2, 0.8]]), np.array([1.0, -0.6]))
+BROKEN = CommitteeStart(np.array([[0.4, 0.1], [0.1, 0.3]]), np.array([[1.0, 0.1], [0.1, 0.8]]), np.ones(2))
+ONE = CommitteeStart(np.array([[0.3]]), np.array([[1.0]]), np.ones(1))
+CORRELATED = [[1.0, 0.3], [0.3, 1.2]]
+
+
+def model(start=TWO, *, units="linear", taught=None, P=None, schedule=None, **changes):
+    """A network whose teacher has as many units as the start knows."""
+    p, k = start.M.shape
+    structure = {"protocol": "vanilla", "train_a": False, "spherical": False, "rescaled": False, "d": 200}
+    numbers = dict.fromkeys(("Delta", "lambda_", "eta_a", "lambda_a", "tau", "beta", "temperature"), 0.0)
+    numbers |= {"alpha": 2.0, "eta": 0.3, "b": 1.0}
+    structure |= {name: value for name, value in changes.items() if name in structure}
+    numbers |= {name: value for name, value in changes.items() if name in numbers}
+    assert {*changes} <= {*structure, *numbers}
+    return CommitteeModel(
+        width=p,
+        activation=activation(units),
+        target=Committee(activation(taught or units), jnp.ones(k), jnp.asarray(np.eye(k) if P is None else P)),
+        labels=GaussianValues(),
+        loss=SquareLoss(),
+        schedule=schedule or Constant(),
+        **structure,
+        **{name: jnp.asarray(value) for name, value in numbers.items()},
+    )
+
+
+FULL = [
+    {"alpha": 2.0, "beta": 0.4, "lambda_": 0.05, "Delta": 0.1, "eta_a": 0.5, "lambda_a": 0.02, "train_a": True},
+    {"alpha": 0.6, "Delta": 0.2, "eta_a": 0.5, "train_a": True},
+    {"alpha": 1.0, "beta": 0.6, "Delta": 0.5, "schedule": Power(*map(jnp.asarray, (3.0, 0.5, 1.0)))},
+]
+
+
+@pytest.mark.parametrize("changes", FULL)
+def test_linear_units_follow_the_spectrum_of_the_data(changes):
+    one = model(P=CORRELATED, **changes)
+    exact, spectral = solve_linear(one, TWO, 60), solve_spectral(one, TWO, 60)
+    for name in ("M", "Q", "a", "train_loss"):
+        np.testing.assert_allclose(getattr(exact, name), getattr(spectral, name), rtol=0, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("changes", gating(FULL, [FULL[0]]))
+def test_paths_of_linear_units_are_exact_with_few_of_them(changes):
+    one = model(P=CORRELATED, **changes)
+    exact, paths = solve_linear(one, TWO, 40), solve_paths(one, TWO, 40, jax.random.key(1), 1000)
+    for name in ("M", "Q", "a", "train_loss", "C"):
+        np.testing.assert_allclose(getattr(paths, name), getattr(exact, name), rtol=0, atol=1e-10, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"b": 0.5, "lambda_": 0.1, "rescaled": True},
+        {"b": 0.5, "tau": 1.5, "protocol": "persistent", "temperature": 0.1, "Delta": 0.2},
+    ],
+)
+def test_one_linear_unit_is_the_linear_teacher(changes):
+    one, steps = model(ONE, **changes), 40
+    names = {"b", "lambda_", "rescaled", "tau", "temperature"}
+    numbers = {name: value for name, value in changes.items() if name in names}
+    single = multi_pass_model(
+        "linear-teacher",
+        loss("square"),
+        alpha=2.0,
+        eta=0.3,
+        m0=0.3,
+        c0=1 - 0.3**2,
+        label_noise=changes.get("Delta", 0.0),
+        **numbers,
+    )
+    found, known = solve_linear(one, ONE, steps), solve(single, steps)
+    pairs = {"m": found.M[:, 0, 0], "C": found.C[..., 0, 0], "R": found.R[..., 0, 0], "K": found.K[..., 0, 0]}
+    for name, values in pairs.items():
+        np.testing.assert_allclose(values, getattr(known, name), rtol=0, atol=1e-12, err_msg=name)
+    np.testing.assert_allclose(found.train_loss, known.train_loss, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(risks(one, found.M, found.Q, found.a), known.generalisation_error, rtol=0, atol=1e-12)
+
+
+def z_scores(first, second, names=("M", "Q", "train_loss")):
+    """By name, from two lists of runs; what every run has exactly does not count."""
+    scores = {}
+    for name in names:
+        x, y = (np.stack([getattr(one, name) for one in runs])[:, 1:] for runs in (first, second))
+        error = np.hypot(x.std(axis=0, ddof=1) / len(x) ** 0.5, y.std(axis=0, ddof=1) / len(y) ** 0.5)
+        scores[name] = np.where(error > 1e-12, (x.mean(axis=0) - y.mean(axis=0)) / np.maximum(error, 1e-12), 0.0)
+    return scores
+
+
+def rms(values):
+    return float(np.sqrt(np.mean(values**2)))
+
+
+NETWORKS = {
+    "erf, reshuffle": {"units": "erf", "protocol": "reshuffle", "b": 0.25, "eta": 2.0, "Delta": 0.05},
+    "relu, momentum": {"units": "relu", "beta": 0.5, "eta": 0.4, "lambda_": 0.02},
+    "tanh, trained": {"units": "tanh", "b": 0.5, "eta": 1.0, "eta_a": 0.4, "train_a": True},
+    "erf, sphere, heat": {"units": "erf", "spherical": True, "temperature": 0.02, "eta": 0.8},
+    "erf, twice": {"units": "erf", "protocol": "twice", "b": 0.2, "eta": 1.5, "alpha": 4.0},
+    "erf, cyclic": {"units": "erf", "protocol": "cyclic", "b": 0.5, "eta": 1.5},
+}
+
+
+@pytest.mark.parametrize("case", gating(NETWORKS, ["tanh, trained"]))
+def test_paths_are_where_real_training_is(case):
+    one, steps = model(BROKEN, **NETWORKS[case]), 8
+    theory = [solve_paths(one, BROKEN, steps, key, 4000) for key in jax.random.split(jax.random.key(3), 12)]
+    real = [run_network(one, BROKEN, np.arange(steps + 1), key) for key in jax.random.split(jax.random.key(4), 40)]
+    for name, z in z_scores(theory, real, ("M", "Q", "a", "train_loss")).items():
+        assert rms(z) < 2, (name, z)
+        assert np.abs(z).max() < 4.5, (name, z)
+
+
+def test_one_pass_batches_obey_the_recursion_of_fresh_samples():
+    one = model(BROKEN, units="erf", protocol="one-pass", alpha=4.0, b=0.125, eta=1.5, Delta=0.02)
+    paths = [solve_paths(one, BROKEN, 8, key, 8000) for key in jax.random.split(jax.random.key(5), 12)]
+    exact = solve_fresh(one, BROKEN, 8)
+    for name in ("M", "Q"):
+        values = np.stack([getattr(run, name) for run in paths])[:, 1:]
+        z = (values.mean(axis=0) - getattr(exact, name)[1:]) / (values.std(axis=0, ddof=1) / 12**0.5)
+        assert rms(z) < 2, (name, z)
+        assert np.abs(z).max() < 5, (name, z)
+
+
+def test_a_batch_used_twice_finds_he3_and_fresh_ones_do_not():
+    start = CommitteeStart(np.zeros((1, 1)), np.ones((1, 1)), np.ones(1))
+    one = model(start, units="tanh", taught="he3", alpha=3.0)
+    assert two_steps(one, start, reused=True).M[2] == pytest.approx(-0.215923, abs=3e-6)
+    assert two_steps(one, start, reused=False).M[2] == pytest.approx(0.0, abs=1e-9)
+    even = model(start, units="tanh", taught="he2", alpha=3.0)
+    assert two_steps(even, start, reused=True).M[2] == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_batches_follow_their_protocol(exact):
+    rng, count = np.random.default_rng(1), 4000
+
+    def drawn(steps, **changes):
+        batches = Batches(model(**changes), count, rng, exact=exact)
+        return np.stack([batches.at(t) for t in range(steps)])
+
+    for protocol, uses in (("cyclic", 2), ("reshuffle", 2), ("one-pass", 1), ("twice", 2)):
+        steps = {"one-pass": 4, "twice": 8}.get(protocol, 8)
+        seen = drawn(steps, protocol=protocol, b=0.25)
+        assert (seen.sum(axis=0) == uses).all()
+        assert (seen.sum(axis=1) == count // 4).all()
+        assert (seen[0] == seen[-4]).all() == (protocol in ("cyclic", "one-pass"))  # a step of one pass is its own
+        assert (seen[0] == seen[1]).all() == (protocol == "twice")
+    vanilla = drawn(50, b=0.3)
+    assert vanilla.mean() == pytest.approx(0.3, abs=0.01)
+    lasting = drawn(200, protocol="persistent", b=0.5, eta=0.3, tau=1.5)
+    assert lasting.mean() == pytest.approx(0.5, abs=0.03)
+    assert (lasting[1:] & ~lasting[:-1]).sum() / (~lasting[:-1]).sum() == pytest.approx(0.2, abs=0.01)
+    assert drawn(3).all()
+
+
+def test_default_paths_keep_the_bias_below_a_per_cent():
+    one = model(alpha=3.0)
+    assert bias(one, 100, default_paths(one, 100)) <= 0.01
+    assert default_paths(one, 2) == 4000
+
+
+@pytest.mark.parametrize(
+    ("changes", "steps", "message"),
+    [
+        (
+            {"protocol": "cyclic", "b": 0.3},
+            5,
+            "b is 0.3, but cyclic batches cut the data set into 1/b equal groups; .* 1/3",
+        ),
+        ({"protocol": "one-pass", "b": 0.25}, 5, "last for 4 steps, and 5 are asked for"),
+        (
+            {"protocol": "persistent", "b": 0.5, "tau": 0.1},
+            5,
+            "a persistence time tau of 0.1 needs probabilities above one",
+        ),
+        ({"beta": 1.0}, 5, "beta is 1, it must be at least 0 and below 1"),
+        ({}, 500, "4000 paths are too few for 500 steps of 2 units; use at least"),
+    ],
+)
+def test_batches_that_do_not_exist_are_refused(changes, steps, message):
+    with pytest.raises(ProblemError, match=message):
+        solve_paths(model(**changes), TWO, steps, jax.random.key(0), 4000)
+
+
+def test_an_impossible_start_is_refused():
+    start = CommitteeStart(np.array([[1.2, 0.1], [-0.1, 0.3]]), TWO.Q, TWO.a)
+    with pytest.raises(ProblemError, match=r"the start is impossible: .* lower M or raise Q"):
+        solve_linear(model(), start, 3)
+    with pytest.raises(RefusalError, match="not erf units with the square loss and vanilla batches; use paths"):
+        solve_linear(model(units="erf"), TWO, 3)
+
+
+def test_an_unknown_protocol_is_refused_with_the_nearest_one():
+    with pytest.raises(ProblemError, match="there is no protocol of batches 'twise'; did you mean 'twice'"):
+        check_protocol("twise", 0.1, 0.5, 0.0, 5)
