@@ -28,6 +28,9 @@ TOO_LARGE = {
     "chain": df.Problem(run=df.Run(until=1.0, points=3, replicas=10**9)),
     "dimensionless": df.Problem(network=df.TwoLayer(width=10**9), run=SMALL),
     "multi-pass": df.Problem(data=df.SignTeacher(), dimension=10**6),
+    "dmft": df.Problem(
+        data=df.DataSetTeacher(), training=df.NetworkMultiPass(), network={"width": 50}, run={"until": 1000.0}
+    ),
     "linearised": df.Problem(data=df.DrawnPoints(), network={"width": 10**9}),
     "network-flow": df.Problem(data=df.DrawnPoints(), network={"width": 10**9}),
 }

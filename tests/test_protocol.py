@@ -84,8 +84,17 @@ MIXTURE = df.Problem(
     training={"kind": "one-pass", "loss": "logistic"},
     run=df.Run(until=2.0, replicas=TOGETHER, points=6),
 )
+NETWORK = df.Problem(
+    dimension=200,
+    data=df.DataSetTeacher(samples=2.0, noise=0.01),
+    network=df.TwoLayer(width=2),
+    training=df.NetworkMultiPass(learning_rate=1.0, batch_fraction=0.5),
+    run=df.Run(until=6.0, replicas=TOGETHER, points=4, spacing="linear"),
+)
 PROBLEMS = {
     "teacher": TEACHER,
+    "network": NETWORK,
+    "network-linear": NETWORK.replace(**{"network.activation": "linear", "data.labels": "value"}),
     "relu-trained": TEACHER.replace(
         **{
             "network.activation": "relu",
@@ -146,6 +155,7 @@ AGREES_WITHIN = {
     "rows": {"rows": 10.0, "linear-mean": 5.0},
     "hypercube": {"sgd": 1.0, "pde": 2.0, "pde-own-start": 2.0},
     "clusters": {"multi-pass": 10.0, "dmft": 10.0, "static": 10.0},
+    "network": {"multi-pass": 5.0, "dmft": 5.0},
     "covariates": {"fitted": 5.0, "static": 5.0, "bayes-optimal": 5.0},
     "margins": {"max-margin": 5.0},
     "points": {"network-flow": 5.0, "linearised": 5.0, "infinite-width": 5.0},

@@ -22,8 +22,8 @@ def test_problem_is_one_word_for_every_setting():
         ("[data]\nkind = 'two-cluster'", r"\[data\] got kind = 'two-cluster'; did you mean 'two-clusters'\?"),
         ("[training]\nkind = 'multipass'", r"\[training\] got kind = 'multipass'; did you mean 'multi-pass'\?"),
         (
-            "[data]\nkind = 'teacher'\n[training]\nkind = 'multi-pass'",
-            r"\[training\] got kind = 'multi-pass', which does not go with \[data\] kind = 'teacher'; "
+            "[data]\nkind = 'two-gaussians'\n[training]\nkind = 'multi-pass'",
+            r"\[training\] got kind = 'multi-pass', which does not go with \[data\] kind = 'two-gaussians'; "
             r"set training.kind = 'one-pass', or data.kind to one of: two-clusters, three-clusters",
         ),
         (
@@ -47,13 +47,16 @@ FILE = "dimension = 77\n[run]\nseed = 5\nuntil = 3.0\nreplicas = 9"
 @pytest.mark.filterwarnings("ignore::dimfree.errors.LeftBehindWarning")
 @pytest.mark.parametrize("change", [{"data.kind": "two-clusters"}, {"training.kind": "multi-pass"}])
 def test_another_setting_keeps_what_the_file_says_of_dimension_and_run(change):
-    problem = df.loads(FILE).replace(**change)
-    assert type(problem) is df.extend.DataSetProblem
-    assert problem.dimension == 77
-    assert problem.run == df.Run(seed=5, until=3.0, replicas=9, spacing="linear"), "spacing was not given"
-    assert df.Problem().replace(**change) == df.extend.DataSetProblem(), (
-        "nothing was given, so all is that of the setting"
+    problem, others = (
+        df.loads(FILE).replace(**change),
+        df.extend.DataSetProblem if "data.kind" in change else df.extend.NetworkProblem,
     )
+    assert type(problem) is others
+    assert problem.dimension == 77
+    assert problem.run == others().run.model_copy(update={"seed": 5, "until": 3.0, "replicas": 9}), (
+        "the rest was not given"
+    )
+    assert df.Problem().replace(**change) == others(), "nothing was given, so all is that of the setting"
 
 
 TWO_LAYER = FILE + "\n[network]\nwidth = 3\n[data]\nunits = 1\nnoise = 0.1\n[training]\nbatch = 5"
@@ -61,15 +64,14 @@ LEFT_BEHIND = {
     "training alone": (
         TWO_LAYER,
         {"training.kind": "multi-pass"},
-        "training.kind = 'multi-pass' makes this a problem of another setting, with data.kind = 'two-clusters' instead of "
-        "'teacher', without [network]; left behind: data.noise, data.units, network.width, training.batch; set data.kind, too, "
-        "if other data are meant.",
+        "training.kind = 'multi-pass' makes this a problem of another setting; left behind: training.batch.",
     ),
-    "a network and a teacher that nobody spelled out": (
-        FILE,
+    "training of other data": (
+        "[data]\nkind = 'two-gaussians'\ncontrast = 0.5\n[network]\nwidth = 8",
         {"training.kind": "multi-pass"},
         "training.kind = 'multi-pass' makes this a problem of another setting, with data.kind = 'two-clusters' instead of "
-        "'teacher', without [network]; set data.kind, too, if other data are meant.",
+        "'two-gaussians', without [network]; left behind: data.contrast, network.width; set data.kind, too, if other data are "
+        "meant.",
     ),
     "data": (
         TWO_LAYER,

@@ -36,6 +36,15 @@ CASES = {
         {"risk": ((), ()), "r1": (("unit",), (2,)), "r2": (("unit",), (2,)), "a": (("unit",), (2,)), "bias": (("unit",), (2,))},
         "batch 3",
     ),
+    "network on a data set": (
+        {
+            "data": {"kind": "teacher"},
+            "network": {"width": 2, **BOTH},
+            "training": {"kind": "multi-pass", "batches": "cyclic", "batch_fraction": 0.5},
+        },
+        None,
+        "cyclic batches of 0.5",
+    ),
     "drawn-points": ({"data": {"kind": "drawn-points"}, "network": BOTH}, None, ""),
 }  # fmt: skip
 

@@ -26,10 +26,10 @@ Problems
     Problem, Run               the whole, and how long and how often it runs
     data, fresh samples        Teacher, MultiIndex, HiddenManifold, TwoGaussians, Hypercube, Clusters; Covariance
     data, a finite data set    TwoClusters, ThreeClusters, LinearTeacher, SignTeacher, PhaseRetrieval;
-                               Covariates, RandomFeatures, Table, Outliers
+                               Covariates, RandomFeatures, Table, Outliers; DataSetTeacher for networks
     data, given points         GivenPoints, DrawnPoints
     network                    TwoLayer, ScaledTwoLayer
-    training                   OnePass, MultiPass, FullGradientFlow
+    training                   OnePass, MultiPass, NetworkMultiPass, FullGradientFlow
     start                      GaussianStart, SphereStart, OverlapStart, WeightsStart, AlignedStart, PairedStart
     schedules                  PowerDecay, ExponentialDecay, Steps, LinearKnots, WarmUpCosine, HoldThenPower
     activations                a name such as "erf", a function of jax.numpy, Hermite, Polynomial, PiecewiseLinear
@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from dimfree.comparison.run import simulate as simulate
     from dimfree.comparison.run import solve as solve
     from dimfree.course.check import check as check
+    from dimfree.dataset.committee.problem import DataSetTeacher as DataSetTeacher
+    from dimfree.dataset.committee.problem import NetworkMultiPass as NetworkMultiPass
     from dimfree.dataset.features import Covariates as Covariates
     from dimfree.dataset.features import Outliers as Outliers
     from dimfree.dataset.features import RandomFeatures as RandomFeatures
@@ -147,6 +149,7 @@ _HOMES = {
     "dimfree.comparison.comparison": ("Comparison", "opened"),
     "dimfree.comparison.run": ("simulate", "solve"),
     "dimfree.course.check": ("check",),
+    "dimfree.dataset.committee.problem": ("DataSetTeacher", "NetworkMultiPass"),
     "dimfree.dataset.features": ("Covariates", "Outliers", "RandomFeatures", "Table"),
     "dimfree.dataset.problem": (
         "AlignedStart",

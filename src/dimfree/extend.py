@@ -5,6 +5,7 @@ Its `models` is the type of the problems that it is about: a `Model` of your own
 that ties a problem, its model, its start and its descriptions together.
 """
 
+from dimfree.dataset.committee.problem import NetworkProblem
 from dimfree.dataset.problem import DataSetProblem
 from dimfree.description import Ask, Cost, Description, Evolution, Memory, Model, Piece, Stationary
 from dimfree.functions.named import activation
@@ -31,6 +32,7 @@ __all__ = [
     "LazyProblem",
     "Memory",
     "Model",
+    "NetworkProblem",
     "OnePassModel",
     "OnePassProblem",
     "Overlaps",

@@ -21,6 +21,7 @@ SETTINGS_GROUP, DESCRIPTIONS_GROUP = "dimfree.settings", "dimfree.descriptions"
 _OWN = (
     "dimfree.onepass.setting:SETTING",
     "dimfree.dataset.setting:SETTING",
+    "dimfree.dataset.committee.setting:SETTING",
     "dimfree.lazy.setting:SETTING",
 )
 _ALIASES = {"neurons": "sgd"}  # names of former versions
@@ -76,16 +77,29 @@ def setting_of(problem: "Problem") -> "Setting":
 def problem_class(values: Mapping[str, Any]) -> "type[Problem]":
     """The class of the problem whose data and training have these kinds; sections are tables or objects."""
     data, training = (_kind(values.get(section)) for section in ("data", "training"))
-    by_data = _owner("data", data) if data is not None else None
-    by_training = _owners("training", training) if training is not None else None
-    if by_data is not None and by_training is not None and by_data not in by_training:
-        fitting = " or ".join(repr(kind) for kind in by_data.kinds("training"))
-        others = ", ".join(kind for one in by_training for kind in one.kinds("data"))
+    by_data = _owners("data", data) if data is not None else settings()
+    by_training = _owners("training", training) if training is not None else settings()
+    both = [one for one in by_data if one in by_training]
+    if not both:
+        fitting = " or ".join(dict.fromkeys(repr(kind) for one in by_data for kind in one.kinds("training")))
+        others = ", ".join(dict.fromkeys(kind for one in by_training for kind in one.kinds("data")))
         raise ProblemError(
             f"[training] got kind = {training!r}, which does not go with [data] kind = {data!r}; "
             f"set training.kind = {fitting}, or data.kind to one of: {others}."
         )
-    return (by_data or (by_training or settings())[0]).problem
+    complete = [one for one in both if {*values} <= {*one.problem.model_fields}]  # a place for every section
+    return (complete or both)[0].problem
+
+
+def class_near(problem: "Problem", kinds: Mapping[str, Mapping[str, Any]]) -> "type[Problem]":
+    """The class of a problem in which these kinds are changed: its own if that knows them, or one that knows its data too."""
+    own = setting_of(problem)
+    if all(table["kind"] in own.kinds(section) for section, table in kinds.items()):
+        return own.problem
+    try:
+        return problem_class({"data": getattr(problem, "data", None), **kinds})
+    except ProblemError:  # no setting knows these data with that training
+        return problem_class(kinds)
 
 
 def names() -> tuple[str, ...]:
@@ -137,7 +151,7 @@ def _paths() -> dict[str, str | EntryPoint]:
     found: dict[str, str | EntryPoint] = {}
     for setting in settings():
         for name, path in setting.descriptions.items():
-            if name in found:
+            if found.get(name, path) != path:
                 _warn_of(
                     f"the setting {setting.name!r}", f"its description {name!r} is ignored, because the name is taken"
                 )
@@ -154,10 +168,6 @@ def _paths() -> dict[str, str | EntryPoint]:
 def _kind(section: object) -> str | None:
     kind = section.get("kind") if isinstance(section, Mapping) else getattr(section, "kind", None)
     return None if kind is None else str(kind)
-
-
-def _owner(section: str, kind: str) -> "Setting":
-    return _owners(section, kind)[0]
 
 
 def _owners(section: str, kind: str) -> "tuple[Setting, ...]":

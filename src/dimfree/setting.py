@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from dimfree.problem import Problem
-from dimfree.problem.section import Section
 from dimfree.registry import imported, setting_of
 
 if TYPE_CHECKING:
@@ -72,10 +71,7 @@ class Setting:
 
     def kinds(self, section: str) -> tuple[str, ...]:
         """The kinds that a section of the problem may have."""
-        annotation = self.problem.model_fields[section].annotation
-        choices = get_args(annotation) or (annotation,)
-        sections = [one for one in choices if isinstance(one, type) and issubclass(one, Section)]
-        return tuple(str(one.model_fields["kind"].default) for one in sections if "kind" in one.model_fields)
+        return tuple(kind for one in self.problem.sections(section) if (kind := one.own_kind()) is not None)
 
     def model_of(self, problem: Problem) -> "Model":
         """The problem in the letters of its theory sheet."""

@@ -107,10 +107,10 @@ def test_another_kind_of_data_keeps_the_run_of_the_file(tmp_path):
 
 def test_another_kind_of_training_says_what_it_leaves_behind(tmp_path):
     file = tmp_path / "problem.toml"
-    file.write_text("[network]\nwidth = 3\n[data]\nunits = 1")
+    file.write_text("[network]\nwidth = 3\n[data]\nunits = 1\n[training]\nbatch = 2")
     shown = invoke("show", str(file), "--set", "training.kind=multi-pass", "--json")
     assert "training.kind = 'multi-pass' makes this a problem of another setting" in shown.stderr
-    assert shown.stderr.count("left behind: data.units, network.width; set data.kind, too") == 1
+    assert shown.stderr.count("left behind: training.batch.") == 1
 
 
 def test_new_show_and_problem_files(tmp_path):

@@ -9,8 +9,9 @@ from dimfree.dataset.committee.batches import Batches
 from dimfree.dataset.committee.descent import run_network
 from dimfree.dataset.committee.fresh import solve_fresh
 from dimfree.dataset.committee.linear import solve_linear
-from dimfree.dataset.committee.model import CommitteeModel, check_protocol
+from dimfree.dataset.committee.model import CommitteeModel
 from dimfree.dataset.committee.paths import bias, default_paths, solve_paths
+from dimfree.dataset.committee.protocol import check_protocol
 from dimfree.dataset.committee.spectral import solve_spectral
 from dimfree.dataset.committee.start import CommitteeStart
 from dimfree.dataset.committee.taught import risks
@@ -194,13 +195,13 @@ def test_default_paths_keep_the_bias_below_a_per_cent():
         (
             {"protocol": "cyclic", "b": 0.3},
             5,
-            "b is 0.3, but cyclic batches cut the data set into 1/b equal groups; .* 1/3",
+            r"batch_fraction is 0.3, but cyclic batches cut the data set into equal groups; .* 1/3",
         ),
-        ({"protocol": "one-pass", "b": 0.25}, 5, "last for 4 steps, and 5 are asked for"),
+        ({"protocol": "one-pass", "b": 0.25}, 5, "last for 4 steps, and run.until asks for 5"),
         (
             {"protocol": "persistent", "b": 0.5, "tau": 0.1},
             5,
-            "a persistence time tau of 0.1 needs probabilities above one",
+            "a persistence of 0.1 needs probabilities above one",
         ),
         ({"beta": 1.0}, 5, "beta is 1, it must be at least 0 and below 1"),
         ({}, 500, "4000 paths are too few for 500 steps of 2 units; use at least"),
@@ -213,7 +214,7 @@ def test_batches_that_do_not_exist_are_refused(changes, steps, message):
 
 def test_an_impossible_start_is_refused():
     start = CommitteeStart(np.array([[1.2, 0.1], [-0.1, 0.3]]), TWO.Q, TWO.a)
-    with pytest.raises(ProblemError, match=r"the start is impossible: .* lower M or raise Q"):
+    with pytest.raises(ProblemError, match=r"the start is impossible: .* lower start.M or raise start.Q"):
         solve_linear(model(), start, 3)
     with pytest.raises(RefusalError, match="not erf units with the square loss and vanilla batches; use paths"):
         solve_linear(model(units="erf"), TWO, 3)

@@ -16,6 +16,7 @@ from dimfree.dataset.ends.task import Labels, Task
 from dimfree.dataset.features import Covariates, RandomFeatures, Table
 from dimfree.dataset.multi_pass_model import MultiPassModel, multi_pass_model
 from dimfree.dataset.problem import DataSetProblem
+from dimfree.dataset.revisited import RevisitedModel
 from dimfree.errors import DimfreeError
 from dimfree.functions.loss import loss
 
@@ -42,7 +43,7 @@ _NAMED = re.compile(
 )
 
 
-class DataSetModel(EndModel):
+class DataSetModel(EndModel, RevisitedModel):
     """The model of training in infinite dimension, from its start to its end."""
 
     about: ClassVar[str] = "a data set"

@@ -4,8 +4,11 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 
 from jaxtyping import Array, Key
+from threadpoolctl import threadpool_limits
 
 from dimfree.description.contract import Ask, Description, M, Piece, Reached, S, Times, Values
+from dimfree.system import cores
+from dimfree.programs.spread import spread
 
 
 class Memory(Description[M, S]):
@@ -28,10 +31,24 @@ class Memory(Description[M, S]):
         Observables by name, with the time as their first axis and none for replicas.
         """
 
+    def at_once(self, model: M) -> bool:
+        """Whether replicas run at the same time, one on every core: each must be content with one."""
+        return False
+
     def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
-        """Replica by replica."""
-        count = self.replicas(model, ask.replicas)
-        for number in range(ask.reached.upto, count):
-            seen = self.replica(model, start, ask.times, ask.key, number)
-            values = {name: x[:, None] for name, x in seen.items()}
-            yield Piece(values, "replica", (number + 1) / count, Reached(number + 1))
+        """Replica by replica, or as many at once as there are cores."""
+        count, together = self.replicas(model, ask.replicas), cores() if self.at_once(model) else 1
+        for first in range(ask.reached.upto, count, together):
+            numbers = range(first, min(first + together, count))
+            for number, seen in zip(numbers, self._group(model, start, ask, numbers), strict=True):
+                values = {name: x[:, None] for name, x in seen.items()}
+                yield Piece(values, "replica", (number + 1) / count, Reached(number + 1))
+
+    def _group(self, model: M, start: S, ask: Ask, numbers: range) -> list[Mapping[str, Values]]:
+        def one(number: int) -> Mapping[str, Values]:
+            return self.replica(model, start, ask.times, ask.key, number)
+
+        if len(numbers) == 1:
+            return [one(numbers[0])]
+        with threadpool_limits(1):  # for all threads: each would set and reset the limit of the others
+            return spread(one, numbers)

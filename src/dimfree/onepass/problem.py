@@ -11,12 +11,12 @@ from dimfree.onepass.inputs.directions import Directions
 from dimfree.onepass.inputs.spectrum import Spectrum
 from dimfree.onepass.kind import DataSection, sections
 from dimfree.onepass.sections.loss import loss_name
-from dimfree.onepass.sections.matrix import check_covariance
-from dimfree.onepass.sections.network import TwoLayer
-from dimfree.onepass.sections.start import GaussianStart, OverlapStart, SphereStart, Start
 from dimfree.onepass.sections.training import OnePass
 from dimfree.problem import Problem
+from dimfree.problem.matrix import check_covariance
+from dimfree.problem.network import TwoLayer
 from dimfree.problem.schedule import begins
+from dimfree.problem.start import GaussianStart, OverlapStart, SphereStart, Start
 
 _SECTIONS = {section.model_fields["kind"].default: section for section in sections()}
 _EMBEDDED = next(iter(_SECTIONS.values()))  # that of the embedded problem

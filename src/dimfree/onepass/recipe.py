@@ -11,8 +11,8 @@ from dimfree.onepass.kind import kind_of
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import second_layer
 from dimfree.onepass.sections import GaussianStart, OverlapStart, SphereStart
-from dimfree.onepass.sections.network import prefactor
 from dimfree.onepass.start import typical_overlaps
+from dimfree.problem.network import prefactor
 from dimfree.setting import Recipe
 from dimfree.states.overlaps import factor
 from dimfree.states.particles import MOST_PAIRS

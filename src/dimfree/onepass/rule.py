@@ -26,9 +26,9 @@ from dimfree.functions.schedule import Schedule, schedule
 from dimfree.machine import refuse_above_memory
 from dimfree.onepass.law import Law
 from dimfree.onepass.loss import norm_limit, sample_loss
-from dimfree.onepass.sections.network import prefactor
-from dimfree.onepass.sections.start import OverlapStart
 from dimfree.onepass.weights import Network
+from dimfree.problem.network import canonical_layer, prefactor
+from dimfree.problem.start import OverlapStart
 
 if TYPE_CHECKING:  # a kind from another package imports the rule while the problem is made
     from dimfree.onepass.fields.form import Form
@@ -233,20 +233,11 @@ def few_directions(multiplicities: Int[np.ndarray, " b"], vectors: int, batch: i
 
 
 def second_layer(problem: "OnePassProblem") -> Float[Array, "*outputs p"]:
-    """The canonical second layer at the start; for several outputs it has a row for each, and units count for them in turn."""
+    """The canonical second layer at the start."""
     network = problem.network
     refuse_above_memory(
         _LAYERS * 8.0 * network.width * network.outputs,
         f"a second layer of {network.width} units",
         "lower network.width",
     )
-    match network.second_layer_start:
-        case "signs":
-            a = 1.0 - 2.0 * (np.arange(network.width) // network.outputs % 2)
-        case "uniform":
-            a = (2 * np.arange(network.width) + 1) / network.width - 1
-        case given:
-            a = np.broadcast_to(np.asarray(given, dtype=float), (*np.shape(given)[:-1], network.width))
-    if network.outputs > 1 and a.ndim == 1:
-        a = np.where(np.arange(network.width) % network.outputs == np.arange(network.outputs)[:, None], a, 0.0)
-    return jax.device_put(a * network.width * prefactor(network.scaling, network.width))
+    return jax.device_put(canonical_layer(network))

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, get_args
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -75,6 +75,13 @@ class Problem(Section):
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Values, as nested tables, for keys that were left out and should not have the defaults of their sections."""
         return {}
+
+    @classmethod
+    def sections(cls, name: str) -> tuple[type[Section], ...]:
+        """The sections of this name that such a problem may have, one for each kind."""
+        annotation = cls.model_fields[name].annotation
+        choices = get_args(annotation) or (annotation,)
+        return tuple(one for one in choices if isinstance(one, type) and issubclass(one, Section))
 
     @property
     def time_step(self) -> float:

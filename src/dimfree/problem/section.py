@@ -24,6 +24,11 @@ class Section(BaseModel):
         """The values given, with short and former spellings as they are written now."""
         return values
 
+    @classmethod
+    def own_kind(cls) -> str | None:
+        """The kind of such a section, if it has one."""
+        return str(cls.model_fields["kind"].default) if "kind" in cls.model_fields else None
+
     @model_validator(mode="before")
     @classmethod
     def _spelled(cls, values: Any) -> Any:

@@ -12,6 +12,7 @@ from dimfree.errors import LeftBehindWarning, ProblemError, in_one_line
 from dimfree.files import read_text
 from dimfree.problem.code import with_code
 from dimfree.problem.problem import Problem, as_tables, forget, written
+from dimfree.problem.section import Section
 
 
 def load(path: str | Path, *, allow_code: bool = False) -> Problem:
@@ -60,11 +61,11 @@ def with_overrides(problem: Problem, changes: Mapping[str, Any]) -> Any:
     what both settings know, the dimension and the run; a warning names what is left behind.
     """
     cls, kinds, given = type(problem), _kinds(changes), written(problem)
-    chosen = _class_of(kinds) if kinds else cls
+    chosen = _class_near(problem, kinds) if kinds else cls
     if chosen is not cls:
-        shared = {name: given[name] for name in Problem.model_fields if name in given}
+        shared = _taken_over(problem, given, chosen, kinds)
         made = chosen(**_changed(shared, changes))
-        if said := _left_behind(problem, made, given, changes, kinds):
+        if said := _left_behind(problem, made, given, shared, changes, kinds):
             warnings.warn(said, LeftBehindWarning, stacklevel=3)
         return made
     everything = problem.model_dump()
@@ -76,13 +77,41 @@ def with_overrides(problem: Problem, changes: Mapping[str, Any]) -> Any:
     return made
 
 
+def _taken_over(
+    problem: Problem, given: Mapping[str, Any], chosen: type[Problem], kinds: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the problem of another setting keeps: dimension and run, and with the same kind of data all keys that it knows."""
+    kept = {name: given[name] for name in Problem.model_fields if name in given}
+    if "data" in kinds or _known(problem, chosen, "data") is None:
+        return kept
+    whole = {**given, "data": {"kind": problem.data.kind, **given.get("data", {})}}  # type: ignore[attr-defined]
+    for name, table in whole.items():
+        section = _known(problem, chosen, name)
+        if name not in kept and section is not None:
+            kept[name] = {key: value for key, value in table.items() if key in section.model_fields}
+    return kept
+
+
+def _known(problem: Problem, chosen: type[Problem], name: str) -> type[Section] | None:
+    """The section of another problem that has the kind of this one's."""
+    kind = getattr(getattr(problem, name, None), "kind", None)
+    choices = chosen.sections(name) if name in chosen.model_fields else ()
+    return next((one for one in choices if one.own_kind() == kind), None)
+
+
 def _left_behind(
-    before: Problem, after: Problem, given: Mapping[str, Any], changes: Mapping[str, Any], kinds: Mapping[str, Any]
+    before: Problem,
+    after: Problem,
+    given: Mapping[str, Any],
+    shared: Mapping[str, Any],
+    changes: Mapping[str, Any],
+    kinds: Mapping[str, Any],
 ) -> str | None:
     """What the problem of another setting has no place for, in one sentence; None if data.kind was set and nothing is lost."""
     sections = [name for name in type(before).model_fields if name not in Problem.model_fields]
-    left = [key for name in sections for key in _keys(name, given.get(name)) if key not in changes]
-    if not left and "data" in kinds:
+    kept = {key for name, table in shared.items() for key in _keys(name, table)}
+    left = [key for name in sections for key in _keys(name, given.get(name)) if key not in changes and key not in kept]
+    if not left and ("data" in kinds or "data" in shared):
         return None
     change = " and ".join(f"{name}.kind = {table['kind']!r}" for name, table in kinds.items())
     was, now = (getattr(one, "data", None) for one in (before, after))
@@ -90,7 +119,9 @@ def _left_behind(
     without = f", without {' and '.join(absent)}" if absent else ""
     more = f" and {len(left) - _MOST_KEYS} more keys" if len(left) > _MOST_KEYS else ""
     gone = f"; left behind: {', '.join(left[:_MOST_KEYS])}{more}" if left else ""
-    advice = "" if "data" in kinds else "; set data.kind, too, if other data are meant"
+    advice = "" if "data" in kinds or "data" in shared else "; set data.kind, too, if other data are meant"
+    if "data" in shared:
+        return f"{change} makes this a problem of another setting{without}{gone}."
     return (
         f"{change} makes this a problem of another setting, with data.kind = {getattr(now, 'kind', None)!r} instead of "
         f"{getattr(was, 'kind', None)!r}{without}{gone}{advice}."
@@ -158,6 +189,12 @@ def _class_of(values: Mapping[str, Any]) -> type[Problem]:
     from dimfree.registry import problem_class
 
     return problem_class(values)
+
+
+def _class_near(problem: Problem, kinds: Mapping[str, Any]) -> type[Problem]:
+    from dimfree.registry import class_near
+
+    return class_near(problem, kinds)
 
 
 def _without_none(value: Any) -> Any:

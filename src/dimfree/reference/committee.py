@@ -22,8 +22,8 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import OnePass, TwoLayer
-from dimfree.onepass.sections.network import Part
 from dimfree.onepass.start import Start
+from dimfree.problem.network import Part
 from dimfree.states.overlaps import Overlaps
 
 Values = dict[str, Any]

@@ -11,8 +11,9 @@ from jaxtyping import Array, Float
 from dimfree.dataset.committee.descent import run_network
 from dimfree.dataset.committee.fresh import solve_fresh
 from dimfree.dataset.committee.linear import solve_linear
-from dimfree.dataset.committee.model import CommitteeModel, Link, Protocol
+from dimfree.dataset.committee.model import CommitteeModel, Link
 from dimfree.dataset.committee.paths import solve_paths
+from dimfree.dataset.committee.protocol import Protocol
 from dimfree.dataset.committee.start import CommitteeStart
 from dimfree.dataset.committee.taught import risks
 from dimfree.dataset.committee.two_steps import two_steps

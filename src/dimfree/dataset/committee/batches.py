@@ -3,7 +3,8 @@
 import numpy as np
 from jaxtyping import Bool
 
-from dimfree.dataset.committee.model import IN_GROUPS, CommitteeModel
+from dimfree.dataset.committee.model import CommitteeModel
+from dimfree.dataset.committee.protocol import IN_GROUPS
 
 
 class Batches:

@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_limits
 
 from dimfree.dataset.committee.batches import Batches
 from dimfree.dataset.committee.forces import Forces, forces
-from dimfree.dataset.committee.model import IN_GROUPS, CommitteeModel
+from dimfree.dataset.committee.model import CommitteeModel
+from dimfree.dataset.committee.protocol import IN_GROUPS
 from dimfree.dataset.committee.start import CommitteeStart
 from dimfree.errors import DivergenceError, ProblemError
 from dimfree.machine import refuse_above_memory

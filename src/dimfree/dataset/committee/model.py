@@ -8,7 +8,7 @@ The loss is summed over the samples, not averaged. The second layer moves at eta
 """
 
 from collections.abc import Callable
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -16,18 +16,16 @@ import numpy as np
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Float, Float64, Key
 
+from dimfree.dataset.committee.protocol import IN_GROUPS, Protocol, check_protocol
 from dimfree.dataset.committee.start import CommitteeStart
-from dimfree.description import Model
-from dimfree.errors import ProblemError, suggest
+from dimfree.dataset.revisited import RevisitedModel
+from dimfree.errors import ProblemError
 from dimfree.functions.activation import Activation, Polynomial
 from dimfree.functions.label_law import LabelLaw
 from dimfree.functions.sample_loss import SampleLoss, SquareLoss
 from dimfree.functions.schedule import Schedule
 from dimfree.functions.target import Target
 
-Protocol = Literal["vanilla", "persistent", "cyclic", "reshuffle", "one-pass", "twice"]
-PROTOCOLS: tuple[str, ...] = get_args(Protocol)
-IN_GROUPS = ("cyclic", "reshuffle", "one-pass", "twice")  # the data set is cut into 1/b groups
 _LINEAR = (0.0, 1.0)
 
 
@@ -47,7 +45,7 @@ class Link(eqx.Module):
         return self.P.shape[0]
 
 
-class CommitteeModel(Model):
+class CommitteeModel(RevisitedModel):
     """Structure (one trace each) and numbers (a pytree)."""
 
     about: ClassVar[str] = "a data set with a two-layer network"
@@ -147,30 +145,3 @@ class CommitteeModel(Model):
     def leave(self) -> float:
         """P(1 -> 0) in one step."""
         return self.enter * (1 - float(self.b)) / float(self.b)
-
-
-def check_protocol(protocol: str, eta: float, b: float, tau: float, steps: int) -> None:
-    """Refuse batches that do not exist (section 1.2)."""
-    if protocol not in PROTOCOLS:
-        raise ProblemError(f"there is no protocol of batches {protocol!r}; {suggest(protocol, PROTOCOLS)}")
-    if not 0 < b <= 1:
-        raise ProblemError(f"the batch fraction b is {b:g}, it must lie in (0, 1]; b = 1 is full batch.")
-    if protocol == "persistent":
-        shortest = max(eta, eta * (1 - b) / b)
-        if not tau >= shortest * (1 - 1e-12):
-            raise ProblemError(
-                f"with b = {b:g} and eta = {eta:g} a persistence time tau of {tau:g} needs probabilities above one; "
-                f"choose tau >= {shortest:g}, or none for vanilla SGD."
-            )
-    if protocol in IN_GROUPS:
-        groups = round(1 / b)
-        if abs(groups * b - 1) > 1e-6:
-            raise ProblemError(
-                f"b is {b:g}, but {protocol} batches cut the data set into 1/b equal groups; choose b = 1/{max(groups, 1)}."
-            )
-        most = {"one-pass": groups, "twice": 2 * groups}.get(protocol)
-        if most is not None and steps > most:
-            raise ProblemError(
-                f"{protocol} batches with b = {b:g} last for {most} steps, and {steps} are asked for; "
-                "ask for fewer steps, or choose a smaller b and a larger alpha."
-            )

@@ -32,7 +32,7 @@ class CommitteeStart(NamedTuple):
         values, vectors = np.linalg.eigh(self.Q - m @ m.T)
         if values[0] < -_ROUNDING * max(1.0, float(np.abs(self.Q).max())):
             raise ProblemError(
-                f"the start is impossible: Q - M P^-1 M^T has the eigenvalue {values[0]:.3g}, and no weights have these "
-                "overlaps; lower M or raise Q."
+                f"the start is impossible: Q - M P^-1 M^T has the eigenvalue {values[0]:.3g}, and no weights have such "
+                "overlaps; lower start.M or raise start.Q."
             )
         return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T

@@ -9,8 +9,10 @@ from jaxtyping import Array, Float, Float64
 
 from dimfree.dataset.committee.model import CommitteeModel
 from dimfree.functions.activation import Activation, Polynomial
-from dimfree.functions.target import Committee, HermiteLink, Target
-from dimfree.gaussian.learner import Learner
+from dimfree.functions.target import Target
+from dimfree.gaussian.any_loss.ladder import loss_errors, not_averaged, task_of
+from dimfree.gaussian.any_loss.sampled import sampled_loss
+from dimfree.gaussian.learner import Learner, LossLearner
 from dimfree.gaussian.moments import cross_terms, risk, second_moment
 from dimfree.states.overlaps import Overlaps
 
@@ -41,6 +43,25 @@ def _risks(model: CommitteeModel, states: Overlaps) -> Float[Array, " t"]:
     return jax.lax.map(lambda state: risk(cast(Learner, model), state), states)
 
 
-def known_target(model: CommitteeModel) -> bool:
-    """Whether closed averages over the teacher are known."""
-    return isinstance(model.target, Committee | HermiteLink)
+def fresh_errors(
+    model: CommitteeModel,
+    M: Float64[np.ndarray, "t p k"],
+    Q: Float64[np.ndarray, "t p p"],
+    a: Float64[np.ndarray, "t p"],
+) -> dict[str, Float64[np.ndarray, " t"]]:
+    """The risk at all times, and of classes the test error."""
+    if model.square:
+        return {"risk": risks(model, M, Q, a)}
+    states = Overlaps(jnp.asarray(Q), jnp.asarray(M), jnp.asarray(a))
+    found = _errors(model, states)
+    return {name: np.asarray(values) for name, values in found.items() if model.labels.signs or name == "risk"}
+
+
+@jax.jit
+def _errors(model: CommitteeModel, states: Overlaps) -> dict[str, Float[Array, " t"]]:
+    learner = cast(LossLearner, model)
+    task = task_of(learner, None)
+    if not_averaged(task) is None:
+        found = jax.lax.map(lambda state: loss_errors(task, state), states)
+        return {"risk": found.risk, "test_error": found.test_error}
+    return {"risk": jax.lax.map(lambda state: sampled_loss(learner, state), states)}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import xarray as xr
 
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections.network import prefactor
 from dimfree.problem import Problem
+from dimfree.problem.network import prefactor
 from dimfree.questions.answer import Answer
 from dimfree.questions.regimes.formulas import Regime, classify
 from dimfree.questions.regimes.question import QUESTION

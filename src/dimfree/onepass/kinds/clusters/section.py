@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import PositiveFloat, model_validator
 
 from dimfree.onepass.kind import DataSection
-from dimfree.onepass.sections.matrix import Matrix, check_covariance
+from dimfree.problem.matrix import Matrix, check_covariance
 
 if TYPE_CHECKING:
     from dimfree.onepass.problem import OnePassProblem

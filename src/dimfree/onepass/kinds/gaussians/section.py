@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, PositiveInt
 
 from dimfree.onepass.kind import DataSection
-from dimfree.onepass.sections.start import OverlapStart
+from dimfree.problem.start import OverlapStart
 
 if TYPE_CHECKING:
     from dimfree.onepass.problem import OnePassProblem

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, NonNegativeFloat, PlainSerializer, model_validator
 
 from dimfree.onepass.kind import DataSection
-from dimfree.onepass.sections.start import OverlapStart
+from dimfree.problem.start import OverlapStart
 
 if TYPE_CHECKING:
     from dimfree.onepass.problem import OnePassProblem

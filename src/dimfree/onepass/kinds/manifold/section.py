@@ -7,7 +7,7 @@ from pydantic import Field
 
 from dimfree.onepass.inputs.spectrum import Spectrum
 from dimfree.onepass.kinds.teacher.section import TeacherNetwork
-from dimfree.onepass.sections.start import GaussianStart, SphereStart
+from dimfree.problem.start import GaussianStart, SphereStart
 
 if TYPE_CHECKING:
     from dimfree.onepass.problem import OnePassProblem

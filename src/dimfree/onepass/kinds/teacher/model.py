@@ -18,7 +18,7 @@ from dimfree.onepass.law import Pool
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import few_directions, rule_of
 from dimfree.onepass.sections.loss import loss_name
-from dimfree.onepass.sections.network import prefactor
+from dimfree.problem.network import prefactor
 
 _VECTORS = 10_000_000  # coordinates that are drawn one by one on structured inputs
 

@@ -10,10 +10,10 @@ from dimfree.onepass.inputs.directions import Directions, GivenDirections
 from dimfree.onepass.inputs.spectrum import Spectrum, dimension_of, spectrum
 from dimfree.onepass.kind import DataSection
 from dimfree.onepass.labelled import OF_OUTPUTS, Labelled, default_noise
-from dimfree.onepass.sections.matrix import Matrix, check_covariance
-from dimfree.onepass.sections.network import Scaling
-from dimfree.onepass.sections.start import OverlapStart, WeightsStart
 from dimfree.problem.activation import Activation
+from dimfree.problem.matrix import Matrix, check_covariance
+from dimfree.problem.network import Scaling
+from dimfree.problem.start import OverlapStart, WeightsStart
 
 if TYPE_CHECKING:
     from dimfree.onepass.problem import OnePassProblem

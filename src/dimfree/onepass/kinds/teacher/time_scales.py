@@ -13,7 +13,7 @@ from dimfree.description import Times, Values
 from dimfree.errors import ProblemError
 from dimfree.onepass.kinds.teacher.section import MultiIndex
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections.network import prefactor
+from dimfree.problem.network import prefactor
 
 LEFT = 0.25  # a component counts as learned when it stays below this share of what it was at the start
 

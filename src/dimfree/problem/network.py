@@ -1,11 +1,12 @@
-"""The section [network]: the two-layer network."""
+"""The section [network]: the two-layer network, of fresh samples and of data sets alike."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field, PositiveInt, field_validator, model_validator
 
-from dimfree.onepass.sections.matrix import Matrix
 from dimfree.problem.activation import Activation
+from dimfree.problem.matrix import Matrix
 from dimfree.problem.section import Section
 
 Scaling = Literal["mean", "sqrt", "sum"]
@@ -124,3 +125,20 @@ class TwoLayer(Section):
 def prefactor(scaling: Scaling, width: int) -> float:
     """The factor s in front of the sum over hidden units."""
     return {"mean": 1.0 / width, "sqrt": width**-0.5, "sum": 1.0}[scaling]
+
+
+def canonical_layer(network: TwoLayer) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
+    """The second layer at the start in the convention f = (1/width) sum_i a_i activation(...), whatever the scaling is.
+
+    For several outputs it has a row for each, and units count for them in turn.
+    """
+    match network.second_layer_start:
+        case "signs":
+            a = 1.0 - 2.0 * (np.arange(network.width) // network.outputs % 2)
+        case "uniform":
+            a = (2 * np.arange(network.width) + 1) / network.width - 1
+        case given:
+            a = np.broadcast_to(np.asarray(given, dtype=float), (*np.shape(given)[:-1], network.width))
+    if network.outputs > 1 and a.ndim == 1:
+        a = np.where(np.arange(network.width) % network.outputs == np.arange(network.outputs)[:, None], a, 0.0)
+    return np.asarray(a * network.width * prefactor(network.scaling, network.width), dtype=float)

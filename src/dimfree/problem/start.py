@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, PositiveFloat
 
-from dimfree.onepass.sections.matrix import Matrix
+from dimfree.problem.matrix import Matrix
 from dimfree.problem.section import Section
 
 

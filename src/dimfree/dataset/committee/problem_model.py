@@ -1,0 +1,74 @@
+"""The model and the start of a network problem: its keys become the letters of docs/theory/committee-dmft.md."""
+
+import jax
+import numpy as np
+from jaxtyping import Array, Key
+
+from dimfree.dataset.committee.loss import network_loss
+from dimfree.dataset.committee.model import CommitteeModel
+from dimfree.dataset.committee.problem import NetworkProblem
+from dimfree.dataset.committee.start import CommitteeStart
+from dimfree.errors import ProblemError
+from dimfree.functions.label_law import GaussianValues, LabelLaw, Signs
+from dimfree.functions.named import activation
+from dimfree.functions.schedule import schedule
+from dimfree.functions.target import Committee
+from dimfree.problem.network import canonical_layer, prefactor
+from dimfree.problem.start import OverlapStart, SphereStart
+
+
+def network_model(problem: NetworkProblem) -> CommitteeModel:
+    """Structure and numbers of a problem."""
+    data, network, training = problem.data, problem.network, problem.training
+    sigma, taught = activation(network.activation), activation(data.activation)
+    for key, function in (("network", sigma), ("data", taught)):
+        if function.is_constant:
+            raise ProblemError(
+                f"{key}.activation ({function.name}) is constant, so that nothing can be learned; choose another one."
+            )
+    layer = np.broadcast_to(np.asarray(data.second_layer, dtype=float), (data.units,))
+    stretch = data.units * prefactor(data.scaling, data.units)
+    labels: LabelLaw = GaussianValues()
+    if data.labels == "sign":
+        labels = Signs(jax.device_put(0.0), blurred=data.noise > 0)
+    decay_a = training.weight_decay if training.second_layer_decay == "same" else training.second_layer_decay
+    numbers = {
+        "alpha": data.samples,
+        "eta": training.learning_rate,
+        "Delta": data.noise,
+        "lambda_": training.weight_decay,
+        "eta_a": training.second_layer_rate * (network.width * prefactor(network.scaling, network.width)) ** 2,
+        "lambda_a": decay_a,
+        "b": training.batch_fraction,
+        "tau": training.persistence or 0.0,
+        "beta": training.momentum,
+        "temperature": training.temperature,
+    }
+    return CommitteeModel(
+        width=network.width,
+        d=problem.dimension,
+        protocol=training.protocol,
+        train_a=network.second_layer == "trained" and training.second_layer_rate > 0,
+        spherical=training.spherical,
+        rescaled=training.gradient == "mean",
+        activation=sigma,
+        target=Committee(taught, jax.device_put(layer * stretch), jax.device_put(data.teacher_overlap)),
+        labels=labels,
+        loss=network_loss(training.loss, training.width),
+        schedule=schedule(training.schedule),
+        **{name: jax.device_put(float(number)) for name, number in numbers.items()},
+    )
+
+
+def network_start(problem: NetworkProblem, key: Key[Array, ""], needs: frozenset[str]) -> CommitteeStart:
+    """Overlaps that are given, or those of drawn weights: theory and every data set begin at exactly these."""
+    start, p, k = problem.start, problem.network.width, problem.data.units
+    a = canonical_layer(problem.network)
+    if isinstance(start, OverlapStart):
+        return CommitteeStart(np.array(start.M, dtype=float), np.array(start.Q, dtype=float), a)
+    W = start.scale * np.asarray(jax.random.normal(key, (p, problem.dimension)))
+    if isinstance(start, SphereStart):
+        W *= start.scale * (problem.dimension / (W**2).sum(axis=1, keepdims=True)) ** 0.5
+    root = np.linalg.cholesky(problem.data.teacher_overlap)
+    M = W[:, :k] @ root.T / problem.dimension**0.5  # teachers lie along the first axes
+    return CommitteeStart(M, W @ W.T / problem.dimension, a)

@@ -1,0 +1,91 @@
+"""What the DMFT of a network answers: exactly for linear units, else by ensembles of paths (docs/theory/committee-dmft.md)."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array, Int, Key
+
+from dimfree.dataset.committee.linear import solve_linear
+from dimfree.dataset.committee.model import CommitteeModel
+from dimfree.dataset.committee.paths import bias, default_paths, fewest_paths, memory, solve_paths
+from dimfree.dataset.committee.start import CommitteeStart
+from dimfree.dataset.committee.taught import fresh_errors
+from dimfree.description import Cost, Times, Values
+from dimfree.system import cores
+from dimfree.problem import Problem
+
+_MOST_PATHS = 32_000  # more are not worth their time unless they are asked for
+_FEWEST_ENSEMBLES = 12  # fewer underestimate their own error (section 3.3)
+_LARGE_BIAS = 0.0101
+MOST_PAIRS = 8  # units up to which results have correlations between two times
+_WITH_RESPONSES = 200  # steps
+
+
+class SeveralUnits(NamedTuple):
+    """The theory of a network, with the numbers of its description."""
+
+    paths: int
+    ensembles: int
+
+    def refuses(self, problem: Problem, model: CommitteeModel) -> str | None:
+        """Nothing: batches and starts that do not exist are refused with the problem."""
+        return None
+
+    def cost(self, problem: Problem, model: CommitteeModel) -> Cost:
+        """Quadratic in the number of steps and of units for paths, cubic in the steps for linear units."""
+        T, p = problem.steps(problem.run.until), model.width
+        if model.linear:
+            return Cost(2.0 + (5e-9 * p**2 + 5e-9) * T**3, T, 8.0 * T**2 * (8 * p**2 + 12))
+        paths = self.how_many(model, T)
+        seconds = 2.0 + self.replicas(model, 0) * paths * (2.2e-9 * (p * T) ** 2 + 2e-7 * p * T)
+        return Cost(seconds, T, min(cores(), self.replicas(model, 0)) * memory(model, T, paths))
+
+    def replicas(self, model: CommitteeModel, asked: int) -> int:
+        """Enough ensembles for an error bar; an exact solution is one."""
+        return 1 if model.linear else max(self.ensembles, _FEWEST_ENSEMBLES)
+
+    def how_many(self, model: CommitteeModel, steps: int) -> int:
+        """How many paths an ensemble has."""
+        wished = max(self.paths, min(default_paths(model, steps), _MOST_PATHS))
+        return max(wished, fewest_paths(model, steps))
+
+    def warns(self, problem: Problem, model: CommitteeModel) -> tuple[str, ...]:
+        """Say how large the bias of the paths may be, where it is above one per cent."""
+        steps = problem.steps(problem.run.until)
+        found = 0.0 if model.linear else bias(model, steps, self.how_many(model, steps))
+        if found < _LARGE_BIAS:
+            return ()
+        return (
+            f"the paths of dmft may have a bias of up to {found:.1%} in the noise of the forces (samples * width * steps / "
+            f"paths); use DMFT(paths={default_paths(model, steps)}) for 1 %.",
+        )
+
+    def replica(
+        self, model: CommitteeModel, start: CommitteeStart, times: Times, key: Key[Array, ""], number: int
+    ) -> Mapping[str, Values]:
+        """One ensemble, or the exact solution."""
+        at = np.rint(times / float(model.eta)).astype(int)
+        steps = int(at[-1])
+        if model.linear:
+            exact = solve_linear(model, start, steps)
+            seen = {name: getattr(exact, name)[at] for name in ("M", "Q", "a", "train_loss")}
+            pairs = ("C", "R", "K") if steps <= _WITH_RESPONSES else ("C",)
+            return observed(model, seen) | _two_times(model, {name: getattr(exact, name) for name in pairs}, at)
+        found = solve_paths(model, start, steps, jax.random.fold_in(key, number), self.how_many(model, steps))
+        seen = {name: getattr(found, name)[at] for name in ("M", "Q", "a", "train_loss", "train_error")}
+        return observed(model, seen) | _two_times(model, {"C": found.C}, at)
+
+
+def observed(model: CommitteeModel, seen: dict[str, Values]) -> dict[str, Values]:
+    """What is known at the asked times, with the errors on fresh samples; wrong signs count for classes only."""
+    if not model.labels.signs:
+        seen = {name: values for name, values in seen.items() if name != "train_error"}
+    return seen | fresh_errors(model, seen["M"], seen["Q"], seen["a"])
+
+
+def _two_times(model: CommitteeModel, found: Mapping[str, Values], at: Int[np.ndarray, " t"]) -> dict[str, Values]:
+    if model.width > MOST_PAIRS:
+        return {}
+    return {name: values[np.ix_(at, at)] for name, values in found.items()}

@@ -1,0 +1,143 @@
+"""Two-layer networks on a data set as problems: files, refusals, and dmft beside multi-pass."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import dimfree as df
+from dimfree.dataset.committee.theory import SeveralUnits
+from dimfree.setting import model_of
+
+FRESH = """
+dimension = 100
+[data]
+kind = "teacher"
+units = 2
+noise = 0.02
+[network]
+width = 2
+second_layer = "trained"
+[training]
+kind = "one-pass"
+learning_rate = 1.5
+[start]
+kind = "overlaps"
+Q = [[1.0, 0.1], [0.1, 0.8]]
+M = [[0.4, 0.1], [0.1, 0.3]]
+"""
+RUN = {"run.until": 6.0, "run.points": 5, "run.replicas": 3}
+
+
+def test_another_kind_of_training_turns_fresh_samples_into_a_data_set():
+    fresh, revisited = df.loads(FRESH), df.loads(FRESH.replace("one-pass", "multi-pass"))
+    assert isinstance(revisited, df.NetworkProblem)
+    assert (fresh.network, fresh.start) == (revisited.network, revisited.start)
+    assert revisited.data.units == fresh.data.units
+    assert revisited.data.noise == fresh.data.noise
+    assert df.loads(df.dumps(revisited)) == revisited
+    assert isinstance(df.Problem(data=df.Teacher(units=3), training=df.MultiPass()), df.NetworkProblem)
+
+
+def test_the_switch_keeps_data_network_and_start_and_says_what_it_loses():
+    fresh = df.loads(FRESH)
+    with pytest.warns(df.LeftBehindWarning, match=r"another setting; left behind: training.learning_rate\."):
+        changed = fresh.replace(**{"training.kind": "multi-pass"})
+    assert changed == df.loads(FRESH.replace("one-pass", "multi-pass").replace("learning_rate = 1.5", ""))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert changed.replace(**{"training.kind": "one-pass"}).data == fresh.data
+
+
+def test_keys_of_the_problem_stay_when_its_data_change():
+    problem = df.Problem(data=df.DataSetTeacher(samples=3.0), training=df.NetworkMultiPass(momentum=0.5))
+    assert problem.replace(**{"data.samples": 4.0}).training.momentum == 0.5
+    assert problem.replace(**{"data.kind": "teacher"}) == problem
+
+
+def network(**changes):
+    return df.loads(FRESH.replace("one-pass", "multi-pass")).replace(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"start.M": [[1.4, 0.1], [0.1, 0.3]]}, "the start is impossible: .* lower start.M or raise start.Q"),
+        ({"start.M": [[0.4], [0.1]]}, "start.M has shape .*; it must be 2 x 2"),
+        ({"training.batch_fraction": 0.3, "training.batches": "cyclic"}, "batch_fraction is 0.3, .* such as 1/3"),
+        ({"training.batch_fraction": 0.5, "training.persistence": 0.1}, "set training.persistence to at least 1.5"),
+        ({"training.batch_fraction": 0.5, "training.batches": "one-pass"}, "last for 2 steps, and run.until asks for"),
+        ({"training.batches": "twice", "training.persistence": 2.0}, "persistence is for random batches"),
+        ({"training.momentum": 1.0}, "momentum"),
+        ({"training.loss": "hinge"}, "loss 'hinge' needs labels of ±1"),
+        ({"network.outputs": 3}, "one output and no offsets"),
+        ({"run.starts": 2}, "run.starts = 2, but all data sets begin at one start"),
+        ({"dimension": 3}, "2 units and 2 teachers do not fit into dimension 3"),
+        ({"data.overlap": [[1.0, 1.0], [1.0, 1.0]]}, "overlap is singular"),
+        ({"data.second_layer": [1.0]}, "second_layer has 1 entries for 2 units"),
+    ],
+)
+def test_problems_that_make_no_sense_are_refused_in_a_sentence(changes, message):
+    with pytest.raises(df.ProblemError, match=message):
+        network(**changes)
+
+
+def test_descriptions_see_what_they_declare():
+    found = df.compare(network(**RUN), budget=float("inf"))
+    assert [*found.names] == ["multi-pass", "dmft"]
+    for name, replicas in (("multi-pass", 3), ("dmft", 12)):
+        seen = found.tree[name].to_dataset()
+        assert {"risk", "train_loss", "M", "Q", "a", "C"} <= {*seen.data_vars}
+        assert seen.sizes["replica"] == replicas
+        np.testing.assert_allclose(seen["M"].values[0], np.broadcast_to([[0.4, 0.1], [0.1, 0.3]], (replicas, 2, 2)))
+        np.testing.assert_allclose(seen["Q"].values, np.einsum("trtij->trij", seen["C"].values), atol=1e-10)
+
+
+def test_replicas_do_not_depend_on_how_many_run_at_once(monkeypatch):
+    problem = network(**RUN)
+    alone, together = [], []
+    for cores, kept in ((1, alone), (3, together)):
+        monkeypatch.setattr("dimfree.description.memory.cores", lambda cores=cores: cores)
+        seen = df.simulate(problem)
+        kept.append(seen["M"].values)
+    np.testing.assert_array_equal(alone, together)
+
+
+def test_classes_have_a_test_error_and_the_logistic_loss():
+    problem = network(**RUN, **{"data.labels": "sign", "data.noise": 0.0, "training.loss": "logistic"})
+    seen = df.simulate(problem)
+    assert {"test_error", "train_error"} <= {*seen.data_vars}
+    assert float(seen["test_error"].values[-1].mean()) < float(seen["test_error"].values[0].mean())
+    assert df.loads(df.dumps(problem)).training.loss == "logistic"
+    assert (
+        df.Problem(data={"kind": "teacher", "labels": "sign"}, training={"kind": "multi-pass"}).training.loss
+        == "logistic"
+    )
+
+
+def test_linear_units_are_exact_and_have_responses():
+    problem = network(**RUN, **{"network.activation": "linear", "training.learning_rate": 0.3})
+    seen = df.solve(problem)
+    assert seen.sizes["replica"] == 1
+    assert {"R", "K"} <= {*seen.data_vars}
+
+
+def test_the_bias_of_paths_is_said_and_small_by_default():
+    problem = network(**{"run.until": 120.0, "data.samples": 40.0})
+    model = model_of(problem)
+    (said,) = SeveralUnits(4000, 4).warns(problem, model)
+    assert "may have a bias of up to 20.0%" in said
+    assert "DMFT(paths=640000)" in said
+    assert not SeveralUnits(640_000, 4).warns(problem, model)
+    short = network(**{"run.until": 30.0})
+    assert not SeveralUnits(4000, 4).warns(short, model_of(short))
+
+
+def test_scaling_is_that_of_one_pass_problems():
+    plain, other = network(), network(**{"network.scaling": "sum", "network.second_layer_start": 0.5})
+    assert float(model_of(other).eta_a) == 4 * float(model_of(plain).eta_a)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one_pass = other.replace(**{"training.kind": "one-pass"})
+    assert float(model_of(one_pass).eta_a) == float(model_of(other).eta_a)
+    np.testing.assert_array_equal(model_of(one_pass).target.second_layer, model_of(other).target.second_layer)
