@@ -19,6 +19,7 @@ SUBJECTS = (
     "wide",
     "exits",
     "dmft",
+    "networks",
     "gaussians",
     "lazy",
     "curves",

@@ -26,7 +26,7 @@ QUESTIONS = {
     "Do features move, or only the readout?": ("lazy-to-rich", "kernels-lose", "xor-mixture"),
     "What does SGD do on a data set that it revisits?": (
         "mixture-vanilla", "mixture-persistent", "three-clusters", "effective-temperature", "temperature-persistent",
-        "dmft-vs-size", "sign-retrieval",
+        "dmft-vs-size", "sign-retrieval", "reuse-batches", "overfitting-in-time", "momentum-on-data", "deep-linear",
     ),
     "How many samples does a learner need?": (
         "perceptron", "double-descent", "robust", "covariate-ridge", "covariate-logistic",

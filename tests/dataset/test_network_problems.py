@@ -31,12 +31,12 @@ RUN = {"run.until": 6.0, "run.points": 5, "run.replicas": 3}
 
 def test_another_kind_of_training_turns_fresh_samples_into_a_data_set():
     fresh, revisited = df.loads(FRESH), df.loads(FRESH.replace("one-pass", "multi-pass"))
-    assert isinstance(revisited, df.NetworkProblem)
+    assert isinstance(revisited, df.extend.NetworkProblem)
     assert (fresh.network, fresh.start) == (revisited.network, revisited.start)
     assert revisited.data.units == fresh.data.units
     assert revisited.data.noise == fresh.data.noise
     assert df.loads(df.dumps(revisited)) == revisited
-    assert isinstance(df.Problem(data=df.Teacher(units=3), training=df.MultiPass()), df.NetworkProblem)
+    assert isinstance(df.Problem(data=df.Teacher(units=3), training=df.MultiPass()), df.extend.NetworkProblem)
 
 
 def test_the_switch_keeps_data_network_and_start_and_says_what_it_loses():

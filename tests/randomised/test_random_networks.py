@@ -18,7 +18,7 @@ BATCHES = {
 }
 
 
-def drawn(batches: str, rng: np.random.Generator) -> df.NetworkProblem:
+def drawn(batches: str, rng: np.random.Generator) -> df.extend.NetworkProblem:
     """A network, a teacher, a start and a rule; rates are those at which training is stable."""
     p, k = (int(n) for n in rng.integers(1, 4, 2))
     sigma = str(rng.choice(["erf", "relu", "tanh"]))
@@ -44,9 +44,9 @@ def drawn(batches: str, rng: np.random.Generator) -> df.NetworkProblem:
     )
 
 
-def scores(real: df.NetworkProblem, theory: df.NetworkProblem) -> dict[str, np.ndarray]:
+def scores(real: df.extend.NetworkProblem, theory: df.extend.NetworkProblem) -> dict[str, np.ndarray]:
     """z of dmft against multi-pass, for all times but the first and all entries."""
-    accounts = df.simulate(real), df.solve(theory, by=df.DMFT(paths=8000))
+    accounts = df.simulate(real), df.solve(theory, by=df.theories.DMFT(paths=8000))
     z = {}
     for name in ("M", "Q", "a", "train_loss", "risk"):
         means, errors = [], []
@@ -59,7 +59,7 @@ def scores(real: df.NetworkProblem, theory: df.NetworkProblem) -> dict[str, np.n
     return z
 
 
-def failures(real: df.NetworkProblem, theory: df.NetworkProblem) -> list[str]:
+def failures(real: df.extend.NetworkProblem, theory: df.extend.NetworkProblem) -> list[str]:
     """Observables whose scores are too large."""
     found = scores(real, theory)
     numbers = {name: (float(np.sqrt(np.mean(z**2))), float(np.abs(z).max())) for name, z in found.items()}

@@ -7,8 +7,8 @@ from jaxtyping import Array, Key
 from threadpoolctl import threadpool_limits
 
 from dimfree.description.contract import Ask, Description, M, Piece, Reached, S, Times, Values
-from dimfree.system import cores
 from dimfree.programs.spread import spread
+from dimfree.system import cores
 
 
 class Memory(Description[M, S]):

@@ -25,6 +25,11 @@ def observed(run: xr.Dataset, name: str) -> Float64[np.ndarray, "time replica"]:
     return run[name].values
 
 
+def values_of(tree: xr.DataTree, path: str, name: str) -> Float64[np.ndarray, "..."]:
+    """The numbers of one observable of one account in a tree."""
+    return tree[path].to_dataset()[name].values
+
+
 def mean_and_error(values: Float64[np.ndarray, "time replica"]) -> tuple[Any, Any]:
     """Mean over replicas and its standard error; an exact theory has one replica and no error."""
     replicas = values.shape[1]

@@ -13,8 +13,8 @@ from dimfree.dataset.committee.protocol import IN_GROUPS
 from dimfree.dataset.committee.start import CommitteeStart
 from dimfree.dataset.committee.theory import MOST_PAIRS, observed
 from dimfree.description import Cost, Times, Values
-from dimfree.system import cores
 from dimfree.problem import Problem
+from dimfree.system import cores
 
 
 class RealNetwork(NamedTuple):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dimfree.dataset.committee.problem import NetworkProblem
-from dimfree.drawing import draw_account, draw_deviation, looks, told, trained_layers
+from dimfree.drawing import draw_account, draw_deviation, legend_label, looks, trained_layers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,7 +27,7 @@ def draw(figure: "Figure", problem: NetworkProblem, accounts: "Mapping[str, xr.D
     draw_deviation(figure.add_subplot(grid[1, 0], sharex=risk), accounts, shown)
     trained = problem.network.second_layer == "trained"
     for title, data in accounts.items():
-        label = told(title, data)
+        label = legend_label(title, data)
         for axes, name in ((risk, "risk"), (loss, "train_loss")):
             draw_account(axes, shown[title], data["time"].values, data[name].values, label)
         _several(M, shown[title], data, "M", label)

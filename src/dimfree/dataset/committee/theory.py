@@ -13,8 +13,8 @@ from dimfree.dataset.committee.paths import bias, default_paths, fewest_paths, m
 from dimfree.dataset.committee.start import CommitteeStart
 from dimfree.dataset.committee.taught import fresh_errors
 from dimfree.description import Cost, Times, Values
-from dimfree.system import cores
 from dimfree.problem import Problem
+from dimfree.system import cores
 
 _MOST_PATHS = 32_000  # more are not worth their time unless they are asked for
 _FEWEST_ENSEMBLES = 12  # fewer underestimate their own error (section 3.3)
