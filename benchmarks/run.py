@@ -25,6 +25,7 @@ SUBJECTS = (
     "curves",
     "sweeps",
     "schedules",
+    "scaling",
     "lab",
     "saved_page",
     "lab_page",

@@ -11,6 +11,7 @@ ROOM = Path(dimfree.__file__).parent / "onepass"
 # Parts in the order of the arrow; those on one line do not import each other. "record" is what a problem is read with: the
 # sections of all kinds and the paths of everything else.
 ARROW = (
+    ("projected",),
     ("sections",),
     ("inputs",),
     ("record",),

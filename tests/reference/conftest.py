@@ -30,6 +30,10 @@ HEAVY = {
     "perceptron_curve",
     "robust_floor",
     "robust_curve",
+    "scaling_frontier_slopes",
+    "scaling_frontier_sizes",
+    "scaling_frontier",
+    "scaling_sgd",
 }
 
 

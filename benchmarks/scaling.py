@@ -1,0 +1,61 @@
+"""Scaling laws: what the deterministic equivalent and the exact mean of a drawn projection cost, in CPU seconds.
+
+The cost of the equivalent must not grow with the size, only with its logarithm.
+"""
+
+import numpy as np
+
+from clock import Bar, cpu_seconds
+from dimfree.onepass.projected.frontier import lowest
+from dimfree.onepass.projected.mean_risk import mean_risks
+from dimfree.onepass.projected.measures import drawn, equivalent
+from dimfree.onepass.projected.population import power_law
+
+BARS = {
+    "equivalent_1e6_inputs": Bar(True, 1.0),  # CPU seconds, size 1e5, nodes and 60 times
+    "equivalent_1e9_inputs": Bar(True, 2.0),  # size 1e6
+    "equivalent_flat_in_size": Bar(True, 3.0),  # size 1e6 over size 1e4, at 1e8 inputs
+    "projection_8000_1024": Bar(True, 2.0),  # CPU seconds of a drawn projection and 30 times
+    "frontier_30_sizes": Bar(True, 30.0),  # CPU seconds, six decades of compute
+}
+
+
+def curve(v: float, d: float) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """The mean risk at 60 times."""
+    population = power_law(1.0, 0.7, v)
+    return mean_risks(equivalent(population, d), 0.5 / population.trace, 1, 0.0, np.geomspace(1, 1e9, 60))
+
+
+def projection(v: int, d: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """The exact mean for a drawn projection at 30 times."""
+    j = np.arange(1.0, v + 1)
+    W = np.random.default_rng(0).standard_normal((v, d)) / np.sqrt(d)
+    return mean_risks(drawn(j**-1.4, j**-1.2, W).measures, 0.16, 1, 0.0, np.geomspace(1, 1e6, 30))
+
+
+def frontier(sizes: int) -> object:
+    """The best size of every budget."""
+    compute, d = np.geomspace(1e4, 1e10, 25), np.round(16 * 2 ** (np.arange(sizes) / 2))
+    risks = []
+    for size in d:
+        population = power_law(0.7, 1.2, 1000 * size)
+        risks.append(mean_risks(equivalent(population, size), 0.5 / population.trace, 1, 0.0, compute / size))
+    return lowest(d, np.array(risks), compute)
+
+
+def ratios(smoke: bool) -> dict[str, float]:
+    """CPU seconds, and one ratio of them."""
+    few = {"least": 0.01, "rounds": 1}
+    if smoke:
+        return {
+            "equivalent_1e6_inputs": cpu_seconds(curve, 1e3, 1e2, **few),
+            "projection_8000_1024": cpu_seconds(projection, 80, 10, **few),
+            "frontier_30_sizes": cpu_seconds(frontier, 3, **few),
+        }
+    return {
+        "equivalent_1e6_inputs": cpu_seconds(curve, 1e6, 1e5),
+        "equivalent_1e9_inputs": cpu_seconds(curve, 1e9, 1e6),
+        "equivalent_flat_in_size": cpu_seconds(curve, 1e8, 1e6) / cpu_seconds(curve, 1e8, 1e4),
+        "projection_8000_1024": cpu_seconds(projection, 8000, 1024, rounds=1),
+        "frontier_30_sizes": cpu_seconds(frontier, 30, rounds=1),
+    }
