@@ -91,6 +91,12 @@ NETWORK = df.Problem(
     training=df.NetworkMultiPass(learning_rate=1.0, batch_fraction=0.5),
     run=df.Run(until=6.0, replicas=TOGETHER, points=4, spacing="linear"),
 )
+POWER_LAW = df.Problem(
+    dimension=24,
+    data={"kind": "power-law", "inputs": 200, "noise": 0.05},
+    training={"learning_rate": 0.1, "batch": 4},
+    run=df.Run(until=2.0, replicas=TOGETHER, points=6),
+)
 PROBLEMS = {
     "teacher": TEACHER,
     "network": NETWORK,
@@ -125,6 +131,7 @@ PROBLEMS = {
     "rows": ROWS,
     "manifold": MANIFOLD,
     "mixture": MIXTURE,
+    "power-law": POWER_LAW,
     "clusters": CLUSTERS,
     "covariates": COVARIATES,
     "margins": COVARIATES.replace(**{"training.weight_decay": 0.0, "training.loss": "hinge"}),
@@ -151,6 +158,7 @@ AGREES_WITHIN = {
     },
     "mixture": {"sgd": 5.0, "chain": 5.0, "ode": 5.0},
     "gaussians": {"sgd": 5.0, "pde": 15.0},
+    "power-law": {"sgd": 5.0, "sgd-eigenbasis": 5.0, "projected-mean": 5.0, "equivalent": 40.0},  # of one projection
     "close": {"binned-chain": 5.0},  # eigenvalues so close that bins change nothing
     "rows": {"rows": 10.0, "linear-mean": 5.0},
     "hypercube": {"sgd": 1.0, "pde": 2.0, "pde-own-start": 2.0},
@@ -286,6 +294,7 @@ OTHER_NUMBERS = {
     "points": {"network.output_scale": 2.0, "run.until": 2.0, "data.noise": 0.1, "start.scale": 2.0},
     "hypercube": {"training.learning_rate": 15.0, "run.until": 1.0, "data.coefficients": {"1": 0.9, "1,2": 1.2}},
     "manifold": {"training.learning_rate": 0.5, "run.until": 1.0, "run.seed": 1},
+    "power-law": {"training.learning_rate": 0.05, "run.until": 1.0, "data.alpha": 0.6, "run.seed": 1},
     "clusters": {"training.learning_rate": 0.1, "run.until": 1.0, "data.variance": 0.6},
     "covariates": {"data.unexplained": 0.1, "training.weight_decay": 0.1},
     "margins": {"data.unexplained": 0.1},

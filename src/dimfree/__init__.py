@@ -24,7 +24,8 @@ The course (docs/learn)
 Problems
     load, loads, dumps         TOML in and out
     Problem, Run               the whole, and how long and how often it runs
-    data, fresh samples        Teacher, MultiIndex, HiddenManifold, TwoGaussians, Hypercube, Clusters; Covariance
+    data, fresh samples        Teacher, MultiIndex, HiddenManifold, TwoGaussians, Hypercube, Clusters,
+                               PowerLaw; Covariance
     data, a finite data set    TwoClusters, ThreeClusters, LinearTeacher, SignTeacher, PhaseRetrieval;
                                Covariates, RandomFeatures, Table, Outliers; DataSetTeacher for networks
     data, given points         GivenPoints, DrawnPoints
@@ -101,6 +102,7 @@ if TYPE_CHECKING:
     from dimfree.onepass.kinds.gaussians.section import TwoGaussians as TwoGaussians
     from dimfree.onepass.kinds.hypercube.section import Hypercube as Hypercube
     from dimfree.onepass.kinds.manifold.section import HiddenManifold as HiddenManifold
+    from dimfree.onepass.kinds.power_law.section import PowerLaw as PowerLaw
     from dimfree.onepass.kinds.teacher.section import MultiIndex as MultiIndex
     from dimfree.onepass.kinds.teacher.section import Teacher as Teacher
     from dimfree.onepass.limits.band import band as band
@@ -177,6 +179,7 @@ _HOMES = {
     "dimfree.onepass.kinds.gaussians.section": ("TwoGaussians",),
     "dimfree.onepass.kinds.hypercube.section": ("Hypercube",),
     "dimfree.onepass.kinds.manifold.section": ("HiddenManifold",),
+    "dimfree.onepass.kinds.power_law.section": ("PowerLaw",),
     "dimfree.onepass.kinds.teacher.section": ("MultiIndex", "Teacher"),
     "dimfree.onepass.limits.band": ("band",),
     "dimfree.onepass.sections": ("GaussianStart", "OnePass", "OverlapStart", "SphereStart", "TwoLayer", "WeightsStart"),

@@ -9,6 +9,7 @@ from dimfree.lazy.flow import NetworkFlow
 from dimfree.onepass.binned_chain import BinnedChain
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.rows import RowsSGD
+from dimfree.onepass.real.eigenbasis import EigenbasisSGD
 from dimfree.onepass.real.vectors import VectorSGD
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "NetworkFlow",
     "OverlapChain",
     "RowsSGD",
+    "EigenbasisSGD",
     "VectorSGD",
 ]

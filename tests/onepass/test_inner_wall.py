@@ -18,7 +18,7 @@ ARROW = (
     ("problem",),
     ("law", "loss", "label_laws", "weights", "structured_start", "weights_file"),
     ("rule",),
-    ("overlap_model", "outputs_observables"),
+    ("overlap_model", "outputs_observables", "projected_model"),
     ("directions",),
     ("start", "model", "linear_mean"),
     ("fields", "nodes", "pool"),

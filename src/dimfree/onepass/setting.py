@@ -91,6 +91,7 @@ SETTING = Setting(
     theory="ode",
     descriptions={
         "sgd": "dimfree.onepass.real.vectors:VectorSGD",
+        "sgd-eigenbasis": "dimfree.onepass.real.eigenbasis:EigenbasisSGD",
         "rows": "dimfree.onepass.real.rows:RowsSGD",
         "chain": "dimfree.onepass.real.chain:OverlapChain",
         "binned-chain": "dimfree.onepass.binned_chain:BinnedChain",
@@ -99,6 +100,8 @@ SETTING = Setting(
         "mean-field": "dimfree.onepass.limits.wide:MeanField",
         "dimensionless": "dimfree.onepass.limits.wide:Dimensionless",
         "linear-mean": "dimfree.onepass.limits.linear:LinearNetwork",
+        "projected-mean": "dimfree.onepass.limits.projected:ProjectedMean",
+        "equivalent": "dimfree.onepass.limits.projected:Equivalent",
         "diffusion": "dimfree.onepass.limits.diffusion:Diffusion",
         "pde": "dimfree.onepass.limits.pde:DistributionalDynamics",
         "pde-own-start": "dimfree.onepass.limits.pde:OwnStart",

@@ -17,10 +17,10 @@ from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.limits.mean_step import mean_step
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.model import teacher_model
-from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.onepass.start import Start
 from dimfree.problem.network import Part
@@ -28,7 +28,7 @@ from dimfree.states.overlaps import Overlaps
 
 Values = dict[str, Any]
 _REPLICAS = 40_000
-M = TypeVar("M", bound=DirectionsModel)
+M = TypeVar("M", bound=OnePassModel)
 X = TypeVar("X")
 
 

@@ -2,15 +2,23 @@
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from dimfree.onepass.kinds.power_law.model import model_behind, zero_start
+from dimfree.onepass.kinds.power_law.section import PowerLaw
+from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.projected import companion, exponents, mean_risk, phases
 from dimfree.onepass.projected.frontier import Frontier, lowest
 from dimfree.onepass.projected.measures import Drawn, Measures, drawn, equivalent, sums
 from dimfree.onepass.projected.population import Population, every_mode, levels, power_law
 from dimfree.onepass.projected.schedules import rates
 from dimfree.onepass.projected.step_by_step import stepwise_risks
+from dimfree.onepass.real.vectors import VectorSGD
+from dimfree.onepass.sections import OnePass, TwoLayer
+from dimfree.reference.committee import run
 
 Values = dict[str, Any]
 _RUNS = 400
@@ -155,23 +163,17 @@ def sum_rules(inputs: Values) -> Values:
 
 def sgd(inputs: Values) -> Values:
     """The mean over runs of real SGD on genuine inputs."""
-    rng = np.random.default_rng(inputs["seed"])
-    v, d, batch, steps = inputs["v"], inputs["d"], inputs["batch"], inputs["steps"]
-    j = np.arange(1.0, v + 1)
-    root, b = j ** -inputs["alpha"], j ** -inputs["beta"]
-    W = rng.standard_normal((v, d)) / np.sqrt(d)
-    draw, theta, seen = np.random.default_rng([inputs["seed"], 1]), np.zeros((_RUNS, d)), []
-    for step in range(1, max(steps) + 1):
-        push = np.zeros_like(theta)
-        for _ in range(batch):
-            x = root * draw.standard_normal((_RUNS, v))
-            xi = x @ W
-            error = x @ b + np.sqrt(inputs["Delta"]) * draw.standard_normal(_RUNS) - np.sum(theta * xi, axis=1)
-            push += error[:, None] * xi
-        theta += inputs["gamma"] / batch * push
-        if step in steps:
-            seen.append(np.mean(np.sum((root * (b - theta @ W.T)) ** 2, axis=1)) / 2)
-    return {"risk": seen}
+    v, d = inputs["v"], inputs["d"]
+    problem = OnePassProblem(
+        dimension=d,
+        data=PowerLaw(alpha=inputs["alpha"], beta=inputs["beta"], inputs=v, noise=inputs["Delta"]),
+        network=TwoLayer(width=1, activation="linear"),
+        training=OnePass(learning_rate=inputs["gamma"], batch=inputs["batch"]),
+    )
+    model = model_behind(problem, _projection(inputs))
+    times = jnp.asarray(inputs["steps"]) * model.time_step
+    start = zero_start(problem, jax.random.key(0), vectors=True, nodes=False)
+    return {"risk": run(VectorSGD(), model, start, times, _RUNS)["risk"].mean(axis=1)}
 
 
 def _population(inputs: Values) -> Population:
@@ -183,10 +185,13 @@ def _equivalent(inputs: Values) -> Measures:
 
 
 def _drawn(inputs: Values) -> Drawn:
+    j = np.arange(1.0, inputs["v"] + 1)
+    return drawn(j ** (-2 * inputs["alpha"]), j ** -inputs["beta"], _projection(inputs))
+
+
+def _projection(inputs: Values) -> Float[np.ndarray, "v d"]:
     v, d = inputs["v"], inputs["d"]
-    W = np.random.default_rng(inputs["seed"]).standard_normal((v, d)) / np.sqrt(d)
-    j = np.arange(1.0, v + 1)
-    return drawn(j ** (-2 * inputs["alpha"]), j ** -inputs["beta"], W)
+    return np.random.default_rng(inputs["seed"]).standard_normal((v, d)) / np.sqrt(d)
 
 
 def _risks(measures: Measures, inputs: Values) -> Float[np.ndarray, " t"]:

@@ -34,17 +34,22 @@ class Measures(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """One projection in its eigenbasis: eigenvalues of K^ in falling order, and the best weights there."""
+    """One projection in its eigenbasis: eigenvalues of K^ in falling order, the best weights there, and the basis itself."""
 
     eigenvalues: Vector
     theta: Vector
     Delta_W: float
+    basis: Float[np.ndarray, "_ _"]
 
     @property
     def measures(self) -> Measures:
         """Signal and noise on the eigenvalues."""
-        x = self.eigenvalues[::-1]
-        return Measures(x, x * self.theta[::-1] ** 2, x, x**2, self.Delta_W)
+        return on_eigenvalues(self.eigenvalues, self.theta, self.Delta_W)
+
+
+def on_eigenvalues(eigenvalues: Vector, theta: Vector, Delta_W: float) -> Measures:
+    """Both measures on the eigenvalues of a projection."""
+    return Measures(eigenvalues, eigenvalues * theta**2, eigenvalues, eigenvalues**2, Delta_W)
 
 
 def drawn(h: Vector, b: Vector, W: Float[np.ndarray, "v d"]) -> Drawn:
@@ -58,7 +63,7 @@ def drawn(h: Vector, b: Vector, W: Float[np.ndarray, "v d"]) -> Drawn:
     values, U = values[::-1], U[:, ::-1]
     along = U.T @ (A.T @ (np.sqrt(h) * b))
     theta = along / values
-    return Drawn(values, theta, float(h @ b**2 - along @ theta))
+    return Drawn(values, theta, float(h @ b**2 - along @ theta), U)
 
 
 def equivalent(population: Population, d: float) -> Measures:

@@ -1,0 +1,50 @@
+"""A power law behind a drawn projection in the letters of its sheet, and the weights of 0 that it starts from."""
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from dimfree.onepass.kinds.power_law.section import PowerLaw
+from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.projected.measures import drawn
+from dimfree.onepass.projected.population import power_law
+from dimfree.onepass.projected_model import Hidden, ProjectedModel, Spectrum
+from dimfree.onepass.rule import rule_of, second_layer
+from dimfree.onepass.start import Start
+from dimfree.states.particles import Particles
+
+_DRAW = 20240515  # tells these numbers from all others that a seed gives
+
+
+def power_law_model(problem: OnePassProblem) -> ProjectedModel:
+    """With a projection that the seed of the run decides."""
+    data, d = problem.data, problem.dimension
+    assert isinstance(data, PowerLaw)
+    rng = np.random.default_rng((_DRAW, problem.run.seed))
+    return model_behind(problem, rng.standard_normal((data.inputs_of(d), d)) / np.sqrt(d))
+
+
+def model_behind(problem: OnePassProblem, W: Float[np.ndarray, "v d"]) -> ProjectedModel:
+    """With this projection."""
+    data, v = problem.data, len(W)
+    assert isinstance(data, PowerLaw)
+    j = np.arange(1.0, v + 1)
+    h, b = j ** (-2 * data.alpha), j**-data.beta
+    found, roots = drawn(h, b, W), np.sqrt(h)
+    mixed = ((roots[:, None] * W) @ found.basis).astype(np.float32)
+    return ProjectedModel(
+        **rule_of(problem),
+        Delta=jax.device_put(data.noise),
+        unreached=jax.device_put(found.Delta_W),
+        eigenvalues=jax.device_put(found.eigenvalues.copy()),
+        best=jax.device_put(found.theta),
+        spectrum=Spectrum(*jax.device_put(tuple(power_law(data.alpha, data.beta, v)))),
+        hidden=Hidden(*jax.device_put((mixed, roots * b))),
+    )
+
+
+def zero_start(problem: OnePassProblem, key: Key[Array, ""], vectors: bool, nodes: bool) -> Start:
+    """Nothing is drawn."""
+    zeros, a = np.zeros((1, problem.dimension)), second_layer(problem)
+    measured = Particles(jax.device_put(np.zeros((1, 0))), jax.device_put(np.zeros(1)), a)
+    return Start(measured, jax.device_put(zeros), jax.device_put(np.zeros(1)), None, True)

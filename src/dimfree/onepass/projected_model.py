@@ -1,0 +1,122 @@
+"""Linear regression through a random projection in the letters of its sheet (docs/theory/scaling.md, section 0).
+
+A network of one linear unit sees xi = Wᵀ x, d random mixtures of v inputs x; weights are held in the eigenbasis of the
+covariance of xi. With `hidden` inputs are genuine: x is drawn, labelled and projected. Without it xi is drawn in its eigenbasis,
+and what no weights reach becomes label noise: the same in law, at a cost of d numbers a sample instead of a matrix.
+"""
+
+from dataclasses import replace
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Float32, Int, Key
+
+from dimfree.onepass.law import Law
+from dimfree.onepass.projected.measures import Measures, on_eigenvalues
+from dimfree.onepass.projected.population import Population
+from dimfree.onepass.rule import OnePassModel
+from dimfree.onepass.weights import Network
+from dimfree.random_numbers import normals
+
+
+class Hidden(NamedTuple):
+    """What genuine inputs are made of: xi = z mixed, and the label z.target plus noise, for standard normal z."""
+
+    mixed: Float32[Array, "v d"]
+    target: Float[Array, " v"]
+
+
+class Spectrum(NamedTuple):
+    """The population as arrays: eigenvalues, counts, energies, and the last nodes of groups."""
+
+    h: Float[Array, " n"]
+    counts: Float[Array, " n"]
+    e: Float[Array, " n"]
+    lasts: Int[Array, " g"]
+
+
+class ProjectedLaw(Law):
+    """Inputs drawn and projected, or drawn in the eigenbasis of the projection."""
+
+    hidden_inputs: Hidden | None
+    roots: Float32[Array, " d"]  # of the eigenvalues
+    best: Float[Array, " d"]
+    unreached: Float[Array, ""]
+    Delta: Float[Array, ""]
+
+    def draw(
+        self, key: Key[Array, ""], replicas: int, count: int, dimension: int
+    ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
+        """Inputs times sqrt(d), and labels."""
+        input_key, noise_key = jax.random.split(key)
+        noise = normals(noise_key, count * replicas).reshape(count, replicas)
+        if self.hidden_inputs is None:
+            z = normals(input_key, replicas * count * dimension).reshape(replicas, count, dimension)
+            xi = jax.lax.map(lambda one: one * self.roots, z)
+            seen = jax.lax.map(lambda one: one.astype(float) @ self.best, xi)
+            label = seen.T + jnp.sqrt(self.Delta + self.unreached) * noise
+        else:
+            mixed, target = self.hidden_inputs
+            z = normals(input_key, replicas * count * len(target)).reshape(replicas, count, len(target))
+            xi = jax.lax.map(lambda one: one @ mixed, z)
+            seen = jax.lax.map(lambda one: one.astype(float) @ target, z)
+            label = seen.T + jnp.sqrt(self.Delta) * noise
+        return xi * jnp.float32(dimension**0.5), label
+
+    def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
+        """Drawn with the input."""
+        return hidden
+
+
+class ProjectedModel(OnePassModel):
+    """One linear unit behind a random projection."""
+
+    about: ClassVar[str] = "fresh samples seen through a random projection"
+    Delta: Float[Array, ""]  # variance of the label noise
+    unreached: Float[Array, ""]  # Delta_W
+    eigenvalues: Float[Array, " d"]
+    best: Float[Array, " d"]  # theta*, the best weights
+    spectrum: Spectrum  # before the projection
+    hidden: Hidden | None
+
+    @property
+    def law(self) -> ProjectedLaw:
+        """Genuine inputs, or those of the eigenbasis."""
+        roots = jnp.sqrt(self.eigenvalues).astype(jnp.float32)
+        return ProjectedLaw(self.hidden, roots, self.best, self.unreached, self.Delta)
+
+    @property
+    def in_eigenbasis(self) -> "ProjectedModel":
+        """The same in law, without the inputs that are projected."""
+        return replace(self, hidden=None)
+
+    @property
+    def draw_seconds(self) -> float:
+        """The inputs that are projected, and a product with a matrix."""
+        if self.hidden is None:
+            return 0.0
+        v, d = self.hidden.mixed.shape
+        return v * (9e-9 + 6e-11 * d)
+
+    def measures(self) -> Measures:
+        """Signal and noise on the eigenvalues of the projection."""
+        return on_eigenvalues(np.asarray(self.eigenvalues), np.asarray(self.best), float(self.unreached))
+
+    def population(self) -> Population:
+        """What there is before the projection."""
+        return Population(*map(np.asarray, self.spectrum))
+
+    def risks(self, network: Network) -> Float[Array, " r"]:
+        """E[(b.x - f)²]/2, exactly."""
+        missed = (self.best - network.scalars.a[0][:, None] * network.students[:, 0]) ** 2 @ self.eigenvalues
+        return (self.unreached + missed) / 2
+
+    def look(self, network: Network) -> dict[str, Float[Array, " r"]]:
+        """The risk."""
+        return {"risk": self.risks(network)}
+
+    def look_seconds(self, replicas: int) -> float:
+        """One product with the eigenvalues."""
+        return 1e-9 * replicas * self.eigenvalues.size
