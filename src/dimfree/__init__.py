@@ -16,6 +16,7 @@ What happens in training
 
 Questions about a problem
     regime, exit_times, sample_complexity, spectral, fluctuations, band, couplings, temperature, laziness, curve,
+    scaling (the best size and samples for a budget of compute),
     optimise (the best schedule of learning rates), schedule_table (a schedule for PyTorch or optax)
 
 The course (docs/learn)
@@ -133,6 +134,7 @@ if TYPE_CHECKING:
     from dimfree.questions.exit_times.answer import exit_times as exit_times
     from dimfree.questions.laziness.answer import laziness as laziness
     from dimfree.questions.regimes.answer import regime as regime
+    from dimfree.questions.scaling.answer import scaling as scaling
     from dimfree.questions.schedules.export import schedule_table as schedule_table
     from dimfree.questions.schedules.optimise import optimise as optimise
     from dimfree.questions.spectral.answer import spectral as spectral
@@ -206,6 +208,7 @@ _HOMES = {
     "dimfree.questions.exit_times.answer": ("exit_times",),
     "dimfree.questions.laziness.answer": ("laziness",),
     "dimfree.questions.regimes.answer": ("regime",),
+    "dimfree.questions.scaling.answer": ("scaling",),
     "dimfree.questions.schedules.export": ("schedule_table",),
     "dimfree.questions.schedules.optimise": ("optimise",),
     "dimfree.questions.spectral.answer": ("spectral",),

@@ -33,6 +33,7 @@ _OWN = tuple(
         "laziness",
         "curves",
         "schedules",
+        "scaling",
     )
 )
 

@@ -23,7 +23,7 @@ class ProjectedMean(Description[ProjectedModel, Start]):
 
     name: ClassVar[str] = "projected-mean"
     summary: ClassVar[str] = "the exact mean of SGD behind the random projection that was drawn"
-    cites: ClassVar[tuple[str, ...]] = ("paquette2024",)
+    cites: ClassVar[tuple[str, ...]] = ("paquette2024", "maloney2022")
     models: ClassVar[type[ProjectedModel]] = ProjectedModel
 
     def measures(self, model: ProjectedModel) -> Measures:

@@ -1,0 +1,103 @@
+"""The figure of a scaling law: risk against compute, best size and samples, and the plane of phases with the problem's point."""
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+
+from dimfree.onepass.projected.phases import phase
+
+if TYPE_CHECKING:
+    from dimfree.questions.scaling.answer import Scaling
+
+PHASES = ("none", "Ia", "Ib", "Ic", "II", "III", "IVa", "IVb")
+_COLOURS = ("#ffffff", "#a6cee3", "#cfe8f3", "#e6f3f9", "#b2df8a", "#fdbf6f", "#fb9a99", "#fddbd9")
+_ALPHA, _BETA = (0.05, 1.3), (0.0, 1.5)
+
+
+def draw_scaling(found: "Scaling", figure: Figure) -> None:
+    """Three panels."""
+    figure.set_size_inches(14, 4.8)
+    left, middle, right = figure.subplots(1, 3, width_ratios=(4, 3, 3))
+    draw_risks(left, found)
+    _draw_best(middle, found)
+    draw_plane(right)
+    data = found.law.data
+    right.plot([data.alpha], [data.beta], "o", color="black", mfc="white", ms=8, clip_on=False, label="this problem")
+    right.legend(frameon=False, loc="upper left")
+    figure.suptitle(
+        f"α = {data.alpha:g}, β = {data.beta:g} (phase {found.phase.name}), rate {found.law.rate:.2g}/trace, batch "
+        f"{found.law.batch}",
+        fontsize=10,
+    )
+
+
+def draw_risks(axes: Axes, found: "Scaling") -> None:
+    """Every size as a thin line, the frontier as a thick one, its asymptotic slope, and SGD."""
+    f, colours = found.curves.frontier, colormaps["viridis"]
+    sizes, top = found.curves.sizes, np.log(found.curves.sizes[-1] / found.curves.sizes[0])
+    for size, risk in list(zip(sizes, found.curves.risks, strict=True))[::2]:
+        axes.plot(f.compute, risk, color=colours(np.log(size / sizes[0]) / top), lw=0.8)
+    axes.plot(f.compute, f.risk, color="black", lw=2.4, label="frontier")
+    known = np.flatnonzero(np.isfinite(f.risk))
+    if len(known) and np.isfinite(found.phase.loss):
+        last = known[-1]
+        slope = f.risk[last] * (f.compute / f.compute[last]) ** -found.phase.loss
+        axes.plot(f.compute, slope, "--", color="#d95f02", lw=1.3, label=f"asymptotic slope −{found.phase.loss:.3f}")
+    if found.markers is not None:
+        _draw_markers(axes, found)
+    axes.set(xscale="log", yscale="log", xlabel="compute = size × batch × steps", ylabel="population risk")
+    low = np.nanmin(found.curves.risks)
+    axes.set_ylim(low / 1.5, 2 * np.nanmax(found.curves.risks[0]))
+    axes.set_xlim(f.compute[0], f.compute[-1])
+    axes.legend(frameon=False, title=f"sizes {sizes[0]:g} (dark) to {sizes[-1]:.3g} (light)", title_fontsize=9)
+
+
+def _draw_markers(axes: Axes, found: "Scaling") -> None:
+    assert found.markers is not None
+    sizes, colours = found.curves.sizes, colormaps["viridis"]
+    for row, size in enumerate(found.markers.sizes):
+        seen = found.markers.sgd[row]
+        count = len(seen)
+        error = 2 * seen.std(axis=0, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(seen.shape[1])
+        colour = colours(np.log(size / sizes[0]) / np.log(sizes[-1] / sizes[0]))
+        label = f"SGD, {count} projections" if row == 0 else None
+        x = size * found.law.batch * found.markers.steps
+        axes.errorbar(
+            x, seen.mean(axis=0), error, fmt="o", ms=4.5, mfc="white", color=colour, lw=1, label=label, zorder=5
+        )
+
+
+def _draw_best(axes: Axes, found: "Scaling") -> None:
+    f = found.curves.frontier
+    p, _ = f.local_exponents()
+    middle = len(p) // 2
+    axes.plot(f.compute, f.size, "-", color="#1f78b4", label=f"best size (p = {p[middle]:.3f} in the middle)")
+    axes.plot(f.compute, f.samples(), "--", color="#33a02c", label=f"samples (1 − p = {1 - p[middle]:.3f})")
+    axes.set(xscale="log", yscale="log", xlabel="compute", ylabel="best size, samples")
+    axes.legend(frameon=False)
+
+
+def draw_plane(axes: Axes) -> None:
+    """The phases, by colour and name."""
+    alpha, beta, number = _plane()
+    axes.pcolormesh(
+        alpha, beta, number, cmap=ListedColormap(_COLOURS), vmin=-0.5, vmax=len(PHASES) - 0.5, rasterized=True
+    )
+    for index, name in enumerate(PHASES):
+        rows, columns = np.nonzero(number == index)
+        words = "no law" if name == "none" else name
+        axes.text(
+            alpha[int(np.median(columns))], beta[int(np.median(rows))], words, ha="center", va="center", fontsize=9
+        )
+    axes.set(xlabel="α (inputs)", ylabel="β (target)", xlim=_ALPHA, ylim=_BETA)
+
+
+@lru_cache(maxsize=1)
+def _plane() -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
+    alpha, beta = np.linspace(*_ALPHA, 251), np.linspace(*_BETA, 251)
+    return alpha, beta, np.array([[PHASES.index(phase(a, b).name) for a in alpha] for b in beta])

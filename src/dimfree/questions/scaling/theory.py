@@ -1,0 +1,93 @@
+"""Risks of many sizes against compute by the deterministic equivalent, and the best (docs/theory/scaling.md, section 4)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from dimfree.errors import ProblemError
+from dimfree.onepass.kinds.power_law.section import PowerLaw
+from dimfree.onepass.projected.companion import critical_rate
+from dimfree.onepass.projected.frontier import Frontier, lowest
+from dimfree.onepass.projected.mean_risk import Shares, mean_risks, mean_shares
+from dimfree.onepass.projected.measures import Measures, equivalent
+from dimfree.onepass.projected.population import Population, power_law
+
+Numbers = Float[np.ndarray, " _"]
+_SPACING = 2**0.5  # of sizes
+_SMALLEST = 8.0
+_STEEPEST = 0.62  # p is not above it in any phase, and sizes go on for a decade
+
+
+class Law(NamedTuple):
+    """What decides of risks at every size: the data, and the training rule with its rate as a share of 1/trace."""
+
+    data: PowerLaw
+    rate: float
+    batch: int
+
+    def population(self, size: float) -> Population:
+        """What is projected to this size."""
+        return power_law(self.data.alpha, self.data.beta, self.data.inputs_of(size))
+
+    def gamma(self, size: float) -> float:
+        """The learning rate at this size."""
+        return self.rate / self.population(size).trace
+
+    def measures(self, size: float) -> Measures:
+        """The deterministic equivalent."""
+        return equivalent(self.population(size), size)
+
+    def risks(self, size: float, steps: Numbers) -> Numbers:
+        """The mean risk after so many steps."""
+        return mean_risks(self.measures(size), self.gamma(size), self.batch, self.data.noise, steps)
+
+    def shares(self, size: float, compute: float) -> Shares:
+        """Parts of the risk at the end of a budget."""
+        steps = np.array([compute / (size * self.batch)])
+        return mean_shares(self.measures(size), self.gamma(size), self.batch, self.data.noise, steps)
+
+    def check_stable(self, sizes: Numbers) -> None:
+        """Refuse a rate at which the mean risk of some size grows."""
+        for size in sizes:
+            limit, gamma = critical_rate(self.population(size), size, self.batch), self.gamma(size)
+            if gamma >= limit:
+                raise ProblemError(
+                    f"learning_rate {gamma:.3g} is above the limit of stability {limit:.3g} of size {size:g}: choose below "
+                    f"{limit / 2:.2g} for a margin."
+                )
+
+
+class Curves(NamedTuple):
+    """Risks of all sizes at all budgets, nan where a budget is less than a step, and the frontier below them."""
+
+    sizes: Numbers
+    risks: Float[np.ndarray, "d c"]
+    frontier: Frontier
+    sum_rule_error: float
+
+
+def sizes_for(data: PowerLaw, most_compute: float, largest: float | None) -> Numbers:
+    """Sizes spaced by sqrt 2, up to what the largest budget may need, and below the inputs."""
+    if isinstance(data.inputs, int):
+        largest = min(largest or np.inf, data.inputs / _SPACING)
+    top = min(largest or np.inf, 10 * most_compute**_STEEPEST)
+    count = int(np.log(max(top / _SMALLEST, 1.0)) / np.log(_SPACING) + 1e-9)
+    if count < 3:
+        raise ProblemError(
+            f"sizes from {_SMALLEST:g} to {top:g} are too few for a minimum; raise --largest, data.inputs or the compute."
+        )
+    return np.unique(np.round(_SMALLEST * _SPACING ** np.arange(count + 1)))
+
+
+def curves(law: Law, sizes: Numbers, compute: Numbers) -> Curves:
+    """One equivalent for every size."""
+    law.check_stable(sizes)
+    rows, error = [], 0.0
+    for size in sizes:
+        found, steps = law.measures(size), compute / (size * law.batch)
+        risk = mean_risks(found, law.gamma(size), law.batch, law.data.noise, np.maximum(steps, 1.0))
+        rows.append(np.where(steps >= 1, risk, np.nan))
+        error = max(error, found.sum_rule_error)
+    risks = np.array(rows)
+    return Curves(sizes, risks, lowest(sizes, risks, compute), error)

@@ -1,0 +1,58 @@
+"""What numbers of a scaling law must not be trusted for, a sentence each (docs/theory/scaling.md, sections 3 and 6)."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dimfree.onepass.projected.companion import capacity
+from dimfree.onepass.projected.mean_risk import chi
+from dimfree.onepass.projected.phases import Phase
+from dimfree.onepass.projected.population import power_law
+from dimfree.questions.scaling.theory import Curves, Law
+
+_OFF = 0.03  # of an exponent, beyond which it must not be used
+_SHORT = 0.05  # of the capacity, that too few inputs take away
+_MANY = 1e5  # times the size: as good as infinitely many inputs
+
+
+def said_of(law: Law, found: Curves, phase: Phase, compute: float) -> Iterator[str]:
+    """All that applies."""
+    f = found.frontier
+    ended = np.flatnonzero(np.isnan(f.size))
+    if len(ended):
+        yield (
+            f"At compute {f.compute[ended[0]]:.2g} the best size is at an end of the list {found.sizes[0]:g} to "
+            f"{found.sizes[-1]:g}, and so it is not given: extend the sizes."
+        )
+    p, q = f.local_exponents()
+    near = int(np.argmin(np.abs(np.log(f.compute / compute))))
+    if max(abs(p[near] - phase.size), abs(q[near] - phase.loss)) > _OFF:
+        yield (
+            f"At compute {f.compute[near]:.2g} the local exponents are p = {p[near]:.2f} and q = {q[near]:.2f}, asymptotically "
+            f"{phase.size:.2f} and {phase.loss:.2f} ({phase.name}): extrapolate with the curve, not with the exponent."
+        )
+    size = f.size[near]
+    if np.isfinite(size):
+        yield from _few_inputs(law, float(size))
+        yield from _label_noise(law, float(size))
+
+
+def _few_inputs(law: Law, size: float) -> Iterator[str]:
+    data, v = law.data, law.data.inputs_of(size)
+    if 2 * data.alpha <= 1:
+        return
+    ratio = capacity(law.population(size), size)[1] / capacity(power_law(data.alpha, data.beta, _MANY * size), size)[1]
+    if 1 - ratio > _SHORT:
+        yield (
+            f"Inputs are {v / size:.3g} times the size {size:.3g}: what no weights reach is {100 * (1 - ratio):.0f} % below that "
+            "of the power law; raise data.inputs for exponents of the phase."
+        )
+
+
+def _label_noise(law: Law, size: float) -> Iterator[str]:
+    if law.data.noise:
+        share = chi(law.measures(size), law.gamma(size), law.batch)
+        yield (
+            f"Label noise {law.data.noise:g} with a constant rate: the frontier ends near a risk of "
+            f"{law.data.noise * share / (1 - share) / 2:.2g}; let the rate fall, or the batch grow."
+        )

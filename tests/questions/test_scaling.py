@@ -1,0 +1,128 @@
+"""Scaling laws as a question: the frontier, what is said of it, and what it refuses or warns of."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dimfree as df
+from dimfree.cli.commands import app
+from dimfree.errors import ProblemError
+from dimfree.onepass.projected.phases import phase
+from dimfree.questions.scaling.what_if import best_of_schedule
+
+
+@pytest.fixture(scope="module")
+def answer():
+    return df.scaling(compute=(1e4, 1e6))
+
+
+def test_the_frontier_is_below_every_size_and_touches_it(answer):
+    f, risks = answer.curves.frontier, answer.curves.risks
+    assert (f.risk <= np.nanmin(risks, axis=0) * (1 + 1e-9)).all()
+    assert (f.risk > 0.97 * np.nanmin(risks, axis=0)).all()
+    assert answer.curves.sum_rule_error < 1e-6
+
+
+def test_shares_of_the_risk_add_up_to_it(answer):
+    shares = answer.values()["shares"]
+    np.testing.assert_allclose(np.sum([shares[name] for name in shares], axis=0), 1, rtol=1e-12)
+
+
+def test_what_is_said_has_both_exponents_and_every_change(answer):
+    said = answer.summary().replace("\n", " ")
+    assert "in phase III" in said
+    assert "p = 0.5000, q = 0.6429" in " ".join(said.split())
+    for name in ("twice the size", "half the data", "twice the batch", "best constant rate", "cosine", "wsd", "linear"):
+        assert name in said
+
+
+def test_a_change_of_size_costs_what_the_sheet_measured(answer):
+    """Twice or half the best size costs 19 to 28 % (docs/theory/scaling.md, section 4); at these small budgets up to 40."""
+    risks = {one.name: one.risk for one in answer.changes}
+    base = risks["as it is"]
+    for name in ("twice the size, half the steps", "half the size, twice the steps"):
+        assert 1.1 < risks[name] / base < 1.4
+
+
+def test_a_schedule_of_constant_rate_is_the_best_constant_rate(answer):
+    best = answer.best()
+    found = best_of_schedule(answer.law, best["size"], round(best["samples"]), "constant")
+    listed = next(one.risk for one in answer.changes if one.name.startswith("best constant"))
+    np.testing.assert_allclose(found, listed, rtol=0.02)
+
+
+def test_one_budget_is_one_line(answer):
+    found = df.scaling(budget_flops=6e5)
+    lines = found.summary().splitlines()
+    assert lines[0].startswith("Compute 1e+05")
+    middle = len(answer.curves.frontier.compute) // 2
+    np.testing.assert_allclose(found.best()["risk"], answer.curves.frontier.risk[middle], rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"compute": "1e4:2e4"}, "range of at least two decades"),
+        ({"compute": "1e4"}, "is no range; give two numbers, as in 1e4:1e10"),
+        ({"compute": (1e4, 1e6), "largest": 12.0}, "sizes from 8 to 12 are too few for a minimum"),
+        ({"budget_flops": 10.0}, "budget_flops = 10 was given; give a number from 60000"),
+        ({"alpha": 0.1, "beta": 0.3}, "the target's energy diverges"),
+    ],
+)
+def test_what_cannot_be_answered_is_one_sentence(options, sentence):
+    with pytest.raises(ProblemError, match=sentence):
+        df.scaling(**options)
+
+
+def test_an_unstable_rate_is_refused_with_the_limit():
+    given = df.Problem(data={"kind": "power-law"}, training={"learning_rate": 0.6})
+    with pytest.raises(ProblemError, match=r"above the limit of stability 0\.\d+ of size .*: choose below 0\.\d+"):
+        df.scaling(given, compute=(1e4, 1e6))
+
+
+def test_a_best_size_at_the_end_of_the_list_is_no_number():
+    found = df.scaling(compute=(1e4, 1e6), largest=100)
+    assert np.isnan(found.curves.frontier.size[-1])
+    said = " ".join(found.summary().split())
+    assert "the best size is at an end of the list 8 to" in said
+    assert "no best size among those of the list" in said
+
+
+def test_exponents_that_are_not_yet_those_of_the_phase_are_warned_of():
+    found = df.scaling(alpha=0.4, beta=0.8, budget_flops=6e6)
+    said = " ".join(found.summary().split())
+    assert found.phase.name == "IVa"
+    assert "extrapolate with the curve, not with the exponent" in said
+    p, _ = found.curves.frontier.local_exponents()
+    assert abs(p[len(p) // 2] - 0.603) < 0.03
+
+
+def test_few_inputs_and_label_noise_are_warned_of():
+    given = df.Problem(data={"kind": "power-law", "noise": 0.1, "inputs": {"per_size": 2.0}})
+    said = " ".join(df.scaling(given, budget_flops=6e5).summary().split())
+    assert "Inputs are 2 times the size" in said
+    assert "Label noise 0.1 with a constant rate: the frontier ends near a risk of" in said
+
+
+@pytest.mark.slow
+def test_real_sgd_is_at_the_exact_means_of_its_projections():
+    given = df.Problem(data={"kind": "power-law", "inputs": {"per_size": 8.0}})
+    found = df.scaling(given, compute=(1e3, 1e5), seeds=8)
+    z = found.markers.z_scores()
+    assert np.sqrt(np.mean(z**2)) < 2
+    assert "Real SGD of 8 projections a size" in found.summary()
+
+
+def test_the_command_writes_figure_json_and_results(tmp_path):
+    done = CliRunner().invoke(app, ["scaling", "--compute", "1e3:1e5", "--json", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["phase"]["name"] == "III"
+    assert (tmp_path / "scaling.png").stat().st_size > 10_000
+    assert (tmp_path / "scaling.nc").exists()
+
+
+def test_phases_of_the_figure_are_those_of_the_sheet():
+    assert [phase(a, b).name for a, b in [(1, 0.7), (0.7, 1.2), (0.2, 0.2)]] == ["II", "III", "none"]
