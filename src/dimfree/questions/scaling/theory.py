@@ -75,7 +75,7 @@ def sizes_for(data: PowerLaw, most_compute: float, largest: float | None) -> Num
     count = int(np.log(max(top / _SMALLEST, 1.0)) / np.log(_SPACING) + 1e-9)
     if count < 3:
         raise ProblemError(
-            f"sizes from {_SMALLEST:g} to {top:g} are too few for a minimum; raise --largest, data.inputs or the compute."
+            f"sizes from {_SMALLEST:g} to {top:g} are too few for a minimum; raise the largest size, data.inputs or the compute."
         )
     return np.unique(np.round(_SMALLEST * _SPACING ** np.arange(count + 1)))
 
