@@ -1,0 +1,46 @@
+"""Claims of the figures of scaling laws: true as they are, false when an ingredient is wrong."""
+
+import pytest
+from matplotlib.figure import Figure
+
+from dimfree.gallery.scaling_batch import ScalingBatch
+from dimfree.gallery.scaling_chinchilla import ScalingChinchilla
+from dimfree.gallery.scaling_phases import ScalingPhases
+from dimfree.gallery.scaling_schedules import ScalingSchedules
+from dimfree.progress import nobody
+
+
+def failing(entry):
+    data = entry.measure(False, nobody)
+    entry.draw(data, Figure(layout="constrained"))
+    return [claim.statement for claim in entry.claims(data) if not claim.holds]
+
+
+@pytest.mark.slow
+def test_phases_need_the_noise_of_the_steps_and_exponents_that_are_measured():
+    entry = ScalingPhases()
+    data = entry.measure(False, nobody)
+    assert all(claim.holds for claim in entry.claims(data))
+    wrong = [claim.statement for claim in ScalingPhases(measured=False).claims(data) if not claim.holds]
+    assert wrong == ["p in phase IVa at C = 1e6, asymptotically 0.5"]
+    assert {"p in phase III at C = 1e10", "q in phase III at C = 1e10"} <= {*failing(ScalingPhases(kernel=False))}
+
+
+@pytest.mark.slow
+def test_samples_per_parameter_need_the_noise_of_the_steps():
+    assert failing(ScalingChinchilla()) == []
+    assert any(statement.startswith("III") for statement in failing(ScalingChinchilla(kernel=False)))
+
+
+@pytest.mark.slow
+def test_critical_batches_need_a_rate_for_every_batch():
+    assert failing(ScalingBatch()) == []
+    assert any(statement.startswith("III") for statement in failing(ScalingBatch(tuned=False)))
+
+
+@pytest.mark.slow
+def test_schedules_need_a_base_rate_of_their_own():
+    entry = ScalingSchedules()
+    data = entry.measure(False, nobody)
+    assert all(claim.holds for claim in entry.claims(data))
+    assert not all(claim.holds for claim in ScalingSchedules(tuned=False).claims(data))
