@@ -51,11 +51,13 @@ def frontier(sizes: int) -> object:
 def genuine_over_eigenbasis(size: int, steps: int) -> float:
     """CPU time of a step of SGD on genuine inputs over one in the eigenbasis."""
     given = df.Problem(dimension=size, data={"kind": "power-law"}, training={"learning_rate": 0.1})
-    start = df.draw_start(given, jax.random.key(0), vectors=True)
-    model, spent = df.model(given), []
+    start = df.extend.draw_start(given, jax.random.key(0), vectors=True)
+    model, spent = df.extend.model(given), []
     for one in (model, model.in_eigenbasis):
-        state = df.VectorSGD().begin(one, start, 4, jax.random.key(1))
-        spent.append(cpu_seconds(advance, df.VectorSGD(), one, state, jnp.asarray(steps * given.time_step), rounds=2))
+        state = df.experiments.VectorSGD().begin(one, start, 4, jax.random.key(1))
+        spent.append(
+            cpu_seconds(advance, df.experiments.VectorSGD(), one, state, jnp.asarray(steps * given.time_step), rounds=2)
+        )
     return spent[0] / spent[1]
 
 

@@ -8,17 +8,17 @@ from dimfree.dataset.real.multi_pass import MultiPassSGD
 from dimfree.lazy.flow import NetworkFlow
 from dimfree.onepass.binned_chain import BinnedChain
 from dimfree.onepass.real.chain import OverlapChain
-from dimfree.onepass.real.rows import RowsSGD
 from dimfree.onepass.real.eigenbasis import EigenbasisSGD
+from dimfree.onepass.real.rows import RowsSGD
 from dimfree.onepass.real.vectors import VectorSGD
 
 __all__ = [
     "BinnedChain",
+    "EigenbasisSGD",
     "Fitted",
     "MultiPassSGD",
     "NetworkFlow",
     "OverlapChain",
     "RowsSGD",
-    "EigenbasisSGD",
     "VectorSGD",
 ]

@@ -9,9 +9,9 @@ from dimfree.dataset.ends.yardsticks import BayesOptimal, MaxMargin
 from dimfree.lazy.linear import InfiniteWidth, Linearised
 from dimfree.onepass.limits.diffusion import Diffusion
 from dimfree.onepass.limits.linear import LinearNetwork
-from dimfree.onepass.limits.projected import Equivalent, ProjectedMean
 from dimfree.onepass.limits.ode import GradientFlow, HighDimensional
 from dimfree.onepass.limits.pde import DistributionalDynamics, OwnStart
+from dimfree.onepass.limits.projected import Equivalent, ProjectedMean
 from dimfree.onepass.limits.wide import Dimensionless, MeanField
 
 __all__ = [
@@ -20,15 +20,15 @@ __all__ = [
     "Diffusion",
     "Dimensionless",
     "DistributionalDynamics",
+    "Equivalent",
     "GradientFlow",
     "HighDimensional",
     "InfiniteWidth",
-    "Equivalent",
     "LinearNetwork",
-    "ProjectedMean",
     "Linearised",
     "MaxMargin",
     "MeanField",
     "OwnStart",
+    "ProjectedMean",
     "Static",
 ]

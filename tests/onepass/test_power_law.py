@@ -45,7 +45,7 @@ def test_sgd_on_genuine_inputs_has_the_exact_mean():
 
 def test_what_no_weights_reach_is_the_last_risk_of_small_steps():
     given = problem(**{"data.noise": 0.0, "training.learning_rate": 0.01, "run.until": 100.0})
-    model = df.model(given)
+    model = df.extend.model(given)
     last = df.solve(given, by="projected-mean")["risk"].values[-1, 0]
     np.testing.assert_allclose(last, float(model.unreached) / 2, rtol=0.05)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dimfree.drawing import draw_account, draw_deviation, looks, told
+from dimfree.drawing import draw_account, draw_deviation, legend_label, looks
 from dimfree.onepass.figure import TIME
 from dimfree.onepass.kinds.power_law.section import PowerLaw
 from dimfree.onepass.problem import OnePassProblem
@@ -24,7 +24,7 @@ def draw_projected(figure: "Figure", problem: OnePassProblem, accounts: "Mapping
     draw_deviation(deviation, accounts, shown)
     for title, seen in accounts.items():
         time = seen["time"].values[1:]
-        draw_account(risk, shown[title], time, seen["risk"].values[1:], told(title, seen))
+        draw_account(risk, shown[title], time, seen["risk"].values[1:], legend_label(title, seen))
     below = deviation if deviation.get_visible() else risk
     risk.tick_params(labelbottom=below is risk)
     risk.set(xscale="log", yscale="log", ylabel="population risk")
