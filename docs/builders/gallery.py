@@ -33,6 +33,12 @@ QUESTIONS = {
     ),
     "What does the loss change?": ("perceptron-laws", "label-flips", "margin", "heavy-tails"),
     "What does the law of the inputs change?": ("hidden-manifold", "digits", "power-law", "plateau-spectrum"),
+    "What does a budget of compute buy?": (
+        "scaling-phases",
+        "scaling-chinchilla",
+        "scaling-batch",
+        "scaling-schedules",
+    ),
     "Which learning rate is best?": ("optimal-schedule", "schedule-quenched", "batch-is-rate"),
 }  # fmt: skip
 OTHER = "And what else?"  # figures of the shelf that stand under no question yet

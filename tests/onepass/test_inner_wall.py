@@ -24,6 +24,7 @@ ARROW = (
     ("fields", "nodes", "pool"),
     ("notes", "recipe", "spectrum_figure"),
     ("figure",),
+    ("scene",),
     ("kinds",),
     ("real", "limits"),
     ("binned_chain",),
