@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from dimfree.onepass.kind import DataSection
-from dimfree.onepass.sections.start import GaussianStart
 from dimfree.problem.section import Section
+from dimfree.problem.start import GaussianStart
 
 if TYPE_CHECKING:
     from dimfree.onepass.problem import OnePassProblem
