@@ -186,4 +186,4 @@ def test_figures_are_listed_with_their_time():
 def test_a_figure_must_be_named(tmp_path):
     result = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path)])
     assert result.exit_code == 2
-    assert "--list names them" in result.output
+    assert "--list` shows all names" in result.output
