@@ -33,9 +33,9 @@ def test_samples_per_parameter_need_the_noise_of_the_steps():
 
 
 @pytest.mark.slow
-def test_critical_batches_need_a_rate_for_every_batch():
+def test_critical_batches_need_the_noise_of_the_steps():
     assert failing(ScalingBatch()) == []
-    assert any(statement.startswith("III") for statement in failing(ScalingBatch(tuned=False)))
+    assert any(statement.startswith("III") for statement in failing(ScalingBatch(kernel=False)))
 
 
 @pytest.mark.slow

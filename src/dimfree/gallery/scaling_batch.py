@@ -25,12 +25,12 @@ _INPUTS, _SIZE = 1e6, 4096
 
 
 class ScalingBatch(Entry[xr.Dataset]):
-    """With the rate of single samples at every batch there is no growth."""
+    """Without the noise of the steps there is no growth."""
 
     name: ClassVar[str] = "scaling-batch"
     title: ClassVar[str] = "The critical batch is constant in phase II and grows as the target falls in phase III"
     cites: ClassVar[tuple[str, ...]] = ("paquette2024",)
-    tuned: bool = True
+    kernel: bool = True
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.Dataset:
         """Samples to every target at every batch."""
@@ -41,10 +41,10 @@ class ScalingBatch(Entry[xr.Dataset]):
             for column, target in enumerate(TARGETS):
                 watch(f"phase {list(POINTS)[row]}", (row * len(TARGETS) + column) / 6)
                 for number, batch in enumerate(_BATCHES):
-                    limit = critical_rate(population, _SIZE, batch if self.tuned else 1.0)
+                    limit = critical_rate(population, _SIZE, batch)
                     risk = target * population.energy / 2
                     samples[row, column, number] = batch * min(
-                        steps_to(found, share * limit, batch, 0.0, risk) for share in _SHARES
+                        steps_to(found, share * limit, batch if self.kernel else 1e15, 0.0, risk) for share in _SHARES
                     )
         return xr.Dataset(
             {"samples": (("phase", "target", "batch"), samples)},
