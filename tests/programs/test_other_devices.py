@@ -7,6 +7,7 @@ import pytest
 
 import dimfree as df
 from dimfree.description.running import advanced, begun
+from dimfree.programs.remembered import forget
 from dimfree.programs.tracing import for_programs
 from dimfree.setting import model_of, setting_of
 
@@ -31,6 +32,13 @@ def lowered(platform: str, function, *args) -> str:
     return traced.lower(lowering_platforms=(platform,)).as_text()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_traced_before():
+    """What other tests traced outside a program checks its numbers through the host."""
+    forget()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])
 @pytest.mark.parametrize("name", NAMED)
 def test_a_run_is_lowered_without_the_host(name, platform):

@@ -114,7 +114,7 @@ def test_other_bad_questions(tmp_path):
         df.curve(RIDGE, features=str(tmp_path / "empty.csv"), labels=str(tmp_path / "empty.csv"))
     with pytest.raises(ProblemError, match="without labels; name a file of labels"):
         df.curve(RIDGE, features=str(tmp_path / "empty.csv"))
-    with pytest.raises(ProblemError, match="no positive numbers of samples"):
+    with pytest.raises(ProblemError, match="not positive numbers of samples"):
         df.curve(RIDGE, samples=[1, -1])
     with pytest.raises(ProblemError, match="name its features, too"):
         df.curve(RIDGE, width=3)

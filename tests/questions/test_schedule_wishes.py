@@ -45,7 +45,7 @@ WRONG = {
         "knobs": ["learning_rate", "weight_decay"]
     },
     "there is no knob 'batch'": {"knobs": "batch"},
-    "bounds of weight_decay were given, which is no knob": {"bounds": {"weight_decay": (0.0, 1.0)}},
+    "bounds of weight_decay were given, which is not among the knobs": {"bounds": {"weight_decay": (0.0, 1.0)}},
     "second_layer_rate is a knob of a second layer that learns": {
         "knobs": "second-layer-rate",
         "bounds": "second_layer_rate=0:10",

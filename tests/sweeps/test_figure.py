@@ -114,7 +114,7 @@ def test_curves_are_a_family_and_slopes_have_error_bars():
         ({"kind": [1]}, "[figure] got kind = [1]; give a word"),
         ({"x": 1}, "[figure] got x = 1; give a word"),
         ({"title": {"a": 1}}, "[figure] got title = {'a': 1}; give a word"),
-        ({"title": "$x_{$"}, "whose formula between dollars cannot be set"),
+        ({"title": "$x_{$"}, "whose formula between dollars cannot be typeset"),
         ({"lines": "M"}, "[figure] lines cannot be read"),
         ({"lines": [{"x": [1, 2], "y": [3]}]}, "[figure] lines cannot be read"),
         ({"observable": "network.width"}, "the sweep has no observable 'network.width'"),
@@ -204,5 +204,7 @@ def test_an_account_without_numbers_has_no_panel(tmp_path):
 @pytest.mark.parametrize("values", [["a", "b"], [0.0, 1.0], [-1.0, 1.0]])
 def test_slopes_need_positive_numbers(values):
     data = made_up({"network.width": [1, 2]}).assign_coords({"network.width": values})
-    with pytest.raises(df.ProblemError, match=r"^slopes need an axis of positive numbers, and 'network.width' is none"):
+    with pytest.raises(
+        df.ProblemError, match=r"^slopes need an axis of positive numbers, and 'network.width' is not one"
+    ):
         df.plot_sweep(data, kind="slopes")

@@ -1,7 +1,7 @@
 """The written schema of results: what their attributes mean. Observables are declared by settings and descriptions."""
 
 ATTRIBUTES: dict[str, str] = {
-    "description": "which account this is",
+    "description": "which description gave this account",
     "title": "its name in tables and legends: its label, or its name",
     "real": "1 for an experiment, 0 for a theory",
     "scatters": "1 where replicas scatter as runs of SGD do, 0 where they are estimates of one number",
