@@ -136,5 +136,6 @@ ANSWERS: list[Answer] = [
         Descent(3, 0.1, np.inf),
     ),
     _schedules(),
+    df.scaling(compute=(1e3, 1e5), seed=7),
     Spectral(PROBLEM, 4, 4, np.array([0.5]), (), "the activation [jumps] somewhere."),
 ]

@@ -33,6 +33,7 @@ def test_what_one_may_ask():
         "spectral",
         "curve",
         "optimise",
+        "scaling",
     }
 
 

@@ -189,7 +189,7 @@ def scaling(
     *,
     alpha: float | None = None,
     beta: float | None = None,
-    compute: str | tuple[float, float] = (1e4, 1e10),
+    compute: str | tuple[float, float] = "1e4:1e10",
     largest: float | None = None,
     budget_flops: float | None = None,
     seeds: int = 0,
