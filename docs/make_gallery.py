@@ -127,11 +127,12 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="figures; left out, all of them")
     parser.add_argument("--check", action="store_true", help="write nothing; say whether the records still hold")
     parser.add_argument(
-        "--draw", type=int, metavar="N", help=f"instead of names: N of the {_CHEAP} cheapest, at random"
+        "--draw", type=int, metavar="N", help=f"instead of names: N of the {_CHEAP} cheapest with a record, at random"
     )
     given = parser.parse_args()
     failed, cheapest = False, sorted(shelved(), key=lambda one: shelved()[one].seconds)
-    drawn = random.sample(cheapest[:_CHEAP], given.draw) if given.draw else cheapest
+    recorded = [name for name in cheapest if (RECORDS / f"{name}.json").exists()]
+    drawn = random.sample(recorded[:_CHEAP], given.draw) if given.draw else cheapest
     for name in given.names or drawn:
         with tempfile.TemporaryDirectory() as folder:
             done = reproduce(name, Path(folder))
