@@ -1,4 +1,5 @@
 import json
+from importlib.resources import files
 from pathlib import Path
 
 import jax
@@ -18,7 +19,7 @@ from dimfree.gaussian.variance.erf import (
     widest_exact,
 )
 
-REFERENCE = Path(__file__).parents[1] / "reference" / "data" / "committee.json"
+REFERENCE = Path(str(files("dimfree.reference"))) / "data" / "committee.json"
 exact = jax.jit(variance_erf_exact)
 chosen = jax.jit(variance_erf)
 wide_error = jax.jit(variance_erf_wide_error, static_argnames=("points", "scrambles"))

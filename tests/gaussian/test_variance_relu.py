@@ -1,5 +1,6 @@
 import json
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 
 import jax
@@ -14,7 +15,7 @@ from dimfree.gaussian.variance import relu as module
 from dimfree.gaussian.variance.relu import variance_relu
 from stages import gating
 
-REFERENCE = Path(__file__).parents[1] / "reference" / "data" / "committee.json"
+REFERENCE = Path(str(files("dimfree.reference"))) / "data" / "committee.json"
 relu = jax.jit(variance_relu)
 value_and_gradient = jax.jit(jax.value_and_grad(lambda *args: jnp.sum(variance_relu(*args))))
 
