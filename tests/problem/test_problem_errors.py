@@ -26,6 +26,7 @@ SENTENCES = {
     "[network]\nwidth = -1": "[network] got width = -1: input should be greater than 0.",
     f'[data]\nkind = "drawn-points"\nsamples = {"9" * 400}': f"[data]: samples = {'9' * 80}... is too large; use an integer up",
     "dimension = 0": "the problem got dimension = 0: input should be greater than 0.",
+    "[training]\nbatch = 9223372036854775807": "[training] got batch = 9223372036854775807: input should be less than or equal",
     "[training]\nbatch = 0": "[training] got batch = 0: input should be greater than 0.",
     "[training]\nlearning_rate = nan": "[training] got learning_rate = nan: input should be a finite number.",
     "[training]\nlearning_rate = inf": "[training] got learning_rate = inf: input should be a finite number.",

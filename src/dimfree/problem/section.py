@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 from dimfree.errors import ProblemError, suggest
 
 _LONGEST = 80  # characters of a value in a sentence
-_LARGEST_INTEGER = 2**63 - 1  # arrays are counted by integers of 64 bits
+_LARGEST_INTEGER = 10**15  # for keys without a bound of their own; no run counts further
 
 
 class Section(BaseModel):
@@ -42,10 +42,11 @@ class Section(BaseModel):
 
     @model_validator(mode="after")
     def _counted(self) -> "Section":
-        for name in type(self).model_fields:
+        for name, field in type(self).model_fields.items():
             value = getattr(self, name)
-            if isinstance(value, int) and value > _LARGEST_INTEGER:
-                raise ValueError(f"{name} = {_short(value)} is too large; use an integer up to {_LARGEST_INTEGER:.1e}.")
+            bounded = any(hasattr(one, "lt") or hasattr(one, "le") for one in field.metadata)
+            if isinstance(value, int) and value > _LARGEST_INTEGER and not bounded:
+                raise ValueError(f"{name} = {_short(value)} is too large; use an integer up to {_LARGEST_INTEGER:.0e}.")
         return self
 
     def __init__(self, /, **values: Any) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from dimfree.onepass.sections.loss import CROSS_ENTROPY, NEED_SIGNS, Clip, Clipping, Hinge, Loss, loss_name
 from dimfree.problem.schedule import Schedule
@@ -34,7 +34,7 @@ class OnePass(Section):
     learning_rate: PositiveFloat = 1.0
     schedule: Schedule | None = None
     scheduled: Literal["gradient", "everything"] = "gradient"  # "everything": decay and noise follow the schedule too
-    batch: PositiveInt = 1
+    batch: int = Field(default=1, gt=0, le=10**12)
     second_layer_rate: NonNegativeFloat = 1.0
     weight_decay: NonNegativeFloat = 0.0
     second_layer_decay: NonNegativeFloat | Literal["same"] = 0.0  # "same": that of the first layer
