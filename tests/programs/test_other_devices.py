@@ -32,7 +32,7 @@ def lowered(platform: str, function, *args) -> str:
     return traced.lower(lowering_platforms=(platform,)).as_text()
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def _nothing_traced_before():
     """What other tests traced outside a program checks its numbers through the host."""
     forget()
