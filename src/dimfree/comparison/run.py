@@ -66,8 +66,8 @@ def solve(
 ) -> xr.Dataset:
     """Solve one limit theory; `simulate` runs an experiment instead, and `compare` does both side by side.
 
-    A theory such as "ode" has equations of its own and draws no SGD. Theories of fluctuations ("diffusion", "pde", "dmft") draw
-    random numbers, as many replicas as the problem's run says.
+    A theory solves equations and runs no SGD. Some theories draw random numbers, of fluctuations or to estimate averages, and so
+    have several replicas; `dimfree list` names all of them.
 
     Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `by`, the theory as a name or an
     object (left out, that of the problem's setting); `until` and `seed` instead of the problem's; `checkpoint`, a folder from
@@ -97,8 +97,7 @@ def simulate(
 ) -> xr.Dataset:
     """Run real SGD, step by step; `solve` computes what a theory says of it, and `compare` does both side by side.
 
-    The result has one curve for each of `replicas` independent runs. Experiments are "sgd" on weight vectors, "chain" (the same
-    SGD followed by its overlaps), "multi-pass" on a data set, and others: `dimfree list` names them.
+    The result has one curve for each of `replicas` independent runs. `dimfree list` names the experiments.
 
     Arguments as those of `solve`; `by` is an experiment (left out, that of the problem's setting), `replicas` how many
     independent runs it makes.
