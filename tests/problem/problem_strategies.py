@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from dimfree.problem.activation import NAMES
 
+MOST_STEPS = 1e18  # fewer than a problem refuses to count
 number = st.floats(-1e6, 1e6)
 positive = st.floats(1e-6, 1e6)
 non_negative = st.floats(0, 1e6)
@@ -148,5 +149,5 @@ def problem_tables(draw: st.DrawFn) -> dict[str, Any]:
         },
         "training": rule,
         "start": draw(start(width, P, "signal" not in data)),
-        "run": {"until": max(draw(positive), 1.001 * one_step), **draw(run)},
+        "run": {"until": min(max(draw(positive), 1.001 * one_step), MOST_STEPS * one_step), **draw(run)},
     }
