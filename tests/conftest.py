@@ -8,6 +8,8 @@ os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1",
 )
+# Two processes share two cores: threads of NumPy's products would wait for each other longer than the products take.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # jax writes its cache in place: a process that reads what another is writing would warn, and warnings are errors here.
 os.environ.setdefault("DIMFREE_CACHE", "off")
 
