@@ -15,7 +15,6 @@ from nbclient import NotebookClient
 
 import dimfree as df
 from dimfree.course.check import exercises
-from stages import gating
 
 DOCS = Path(__file__).parents[2] / "docs"
 SECTIONS = ("The idea", "Run it", "One experiment to change", "When the theory fails", "Exercises")
@@ -167,7 +166,8 @@ def test_an_unknown_exercise_and_an_answer_that_is_no_number_are_refused():
 # Code
 
 
-@pytest.mark.parametrize("name", gating(NAMES, ["01-noise"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
 def test_a_chapter_prints_what_its_page_says_and_its_answers_are_right(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     parts = course.parts(chapter_of(name))

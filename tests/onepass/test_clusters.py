@@ -115,7 +115,8 @@ def numbers(found: tuple[np.ndarray, ...]) -> np.ndarray:
     return np.concatenate([Q[:, *np.triu_indices(2)], M.reshape(len(M), -1), a], axis=1)
 
 
-@pytest.mark.parametrize("case", gating(CASES, ["square"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
 def test_chain_and_sgd_have_the_means_and_variances_of_sgd_in_numpy(case):
     plain = numbers(at_the_end(case, "plain"))
     for walker in ("sgd", "chain"):

@@ -74,6 +74,10 @@ def test_refusals():
         df.RefusalError, match="optimised through ode, which refuses: it is derived for neurons without"
     ):
         best_of(linear(0.1, 20.0).replace(**{"network.bias_start": 0.5}))
+
+
+@pytest.mark.slow
+def test_a_rate_that_makes_the_equations_stiff_is_refused():
     fast = A.replace(**{"network.second_layer": "trained", "training.second_layer_rate": 1e5})
     with pytest.raises(df.RefusalError, match=r"makes the equations stiff, .* lower training.second_layer_rate"):
         best_of(fast)
