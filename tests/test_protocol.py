@@ -97,6 +97,12 @@ POWER_LAW = df.Problem(
     training={"learning_rate": 0.1, "batch": 4},
     run=df.Run(until=2.0, replicas=TOGETHER, points=6),
 )
+PROJECTED = df.Problem(
+    dimension=16,
+    data={"kind": "projected", "covariance": {"file": "digits", "labels": "target"}},
+    training={"learning_rate": 0.3},
+    run=df.Run(until=4.0, replicas=TOGETHER, points=6),
+)
 PROBLEMS = {
     "teacher": TEACHER,
     "network": NETWORK,
@@ -132,6 +138,7 @@ PROBLEMS = {
     "manifold": MANIFOLD,
     "mixture": MIXTURE,
     "power-law": POWER_LAW,
+    "projected": PROJECTED,
     "clusters": CLUSTERS,
     "covariates": COVARIATES,
     "margins": COVARIATES.replace(**{"training.weight_decay": 0.0, "training.loss": "hinge"}),
@@ -159,6 +166,7 @@ AGREES_WITHIN = {
     "mixture": {"sgd": 5.0, "chain": 5.0, "ode": 5.0},
     "gaussians": {"sgd": 5.0, "pde": 15.0},
     "power-law": {"sgd": 5.0, "sgd-eigenbasis": 5.0, "projected-mean": 5.0, "equivalent": 40.0},  # of one projection
+    "projected": {"projected-rows": 10.0},  # which are not Gaussian
     "close": {"binned-chain": 5.0},  # eigenvalues so close that bins change nothing
     "rows": {"rows": 10.0, "linear-mean": 5.0},
     "hypercube": {"sgd": 1.0, "pde": 2.0, "pde-own-start": 2.0},

@@ -26,7 +26,7 @@ Problems
     load, loads, dumps         TOML in and out
     Problem, Run               the whole, and how long and how often it runs
     data, fresh samples        Teacher, MultiIndex, HiddenManifold, TwoGaussians, Hypercube, Clusters,
-                               PowerLaw; Covariance
+                               PowerLaw, Projected; Covariance
     data, a finite data set    TwoClusters, ThreeClusters, LinearTeacher, SignTeacher, PhaseRetrieval;
                                Covariates, RandomFeatures, Table, Outliers; DataSetTeacher for networks
     data, given points         GivenPoints, DrawnPoints
@@ -103,7 +103,8 @@ if TYPE_CHECKING:
     from dimfree.onepass.kinds.gaussians.section import TwoGaussians as TwoGaussians
     from dimfree.onepass.kinds.hypercube.section import Hypercube as Hypercube
     from dimfree.onepass.kinds.manifold.section import HiddenManifold as HiddenManifold
-    from dimfree.onepass.kinds.power_law.section import PowerLaw as PowerLaw
+    from dimfree.onepass.kinds.projection.section.own import Projected as Projected
+    from dimfree.onepass.kinds.projection.section.power_law import PowerLaw as PowerLaw
     from dimfree.onepass.kinds.teacher.section import MultiIndex as MultiIndex
     from dimfree.onepass.kinds.teacher.section import Teacher as Teacher
     from dimfree.onepass.limits.band import band as band
@@ -181,7 +182,8 @@ _HOMES = {
     "dimfree.onepass.kinds.gaussians.section": ("TwoGaussians",),
     "dimfree.onepass.kinds.hypercube.section": ("Hypercube",),
     "dimfree.onepass.kinds.manifold.section": ("HiddenManifold",),
-    "dimfree.onepass.kinds.power_law.section": ("PowerLaw",),
+    "dimfree.onepass.kinds.projection.section.own": ("Projected",),
+    "dimfree.onepass.kinds.projection.section.power_law": ("PowerLaw",),
     "dimfree.onepass.kinds.teacher.section": ("MultiIndex", "Teacher"),
     "dimfree.onepass.limits.band": ("band",),
     "dimfree.onepass.sections": ("GaussianStart", "OnePass", "OverlapStart", "SphereStart", "TwoLayer", "WeightsStart"),

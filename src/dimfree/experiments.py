@@ -8,7 +8,7 @@ from dimfree.dataset.real.multi_pass import MultiPassSGD
 from dimfree.lazy.flow import NetworkFlow
 from dimfree.onepass.binned_chain import BinnedChain
 from dimfree.onepass.real.chain import OverlapChain
-from dimfree.onepass.real.eigenbasis import EigenbasisSGD
+from dimfree.onepass.real.projected import EigenbasisSGD, ProjectedRows
 from dimfree.onepass.real.rows import RowsSGD
 from dimfree.onepass.real.vectors import VectorSGD
 
@@ -19,6 +19,7 @@ __all__ = [
     "MultiPassSGD",
     "NetworkFlow",
     "OverlapChain",
+    "ProjectedRows",
     "RowsSGD",
     "VectorSGD",
 ]

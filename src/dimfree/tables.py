@@ -46,6 +46,12 @@ def read_table(file: Path) -> Table:
     return found
 
 
+def mixed_columns(x: Float[np.ndarray, "n k"], count: int, seed: int) -> Float[np.ndarray, "n m"]:
+    """F x/sqrt(k) for a random F: `count` mixtures of columns, of which features can be made."""
+    F = np.random.default_rng(seed).standard_normal((count, x.shape[1]))
+    return np.asarray(x @ F.T / np.sqrt(x.shape[1]))
+
+
 def _text(file: Path) -> Table:
     import pandas
 

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import dimfree as df
-from dimfree.errors import ProblemError
+from dimfree.errors import ProblemError, RefusalError
+from dimfree.onepass.projected.mean_risk import mean_risks
+from dimfree.onepass.projected.measures import drawn, equivalent
+from dimfree.onepass.projected.population import power_law
 
 
 def problem(**changes):
@@ -72,7 +75,7 @@ def test_a_rate_above_the_limit_of_stability_is_warned_of():
         ({"network.activation": "erf"}, "is about one linear unit"),
         ({"start.scale": 2.0}, r"begin at 0 and are not kept on a sphere; leave out \[start\]"),
         ({"data.inputs": 10_000_000}, "is too large to be drawn; lower dimension or data.inputs"),
-        ({"training.momentum": 0.5}, "momentum is derived for labels of a teacher"),
+        ({"training.momentum": 0.5, "training.nesterov": True}, "worked out for plain momentum; leave nesterov out"),
         ({"data.inputs": {"per_size": 1.0}}, "greater than 1"),
     ],
 )
@@ -83,3 +86,43 @@ def test_what_does_not_go_together_is_one_sentence(changes, sentence):
 
 def test_inputs_may_grow_with_the_size():
     assert problem(**{"data.inputs": {"per_size": 8}}).data.inputs_of(24) == 192
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["sgd", "sgd-eigenbasis"])
+def test_sgd_with_momentum_has_the_exact_mean(by):
+    z = z_scores(problem(**{"training.momentum": 0.8, "training.learning_rate": 0.03, "run.seed": 7}), by)
+    assert np.sqrt(np.mean(z**2)) < 2
+
+
+def test_momentum_is_another_rate_where_steps_are_small():
+    """Plain SGD at rate/(1 - momentum), up to the order of that rate (docs/theory/scaling.md, section 4)."""
+    slow = {"training.momentum": 0.5, "training.learning_rate": 0.001, "run.until": 1.0}
+    plain = {"training.learning_rate": 0.002, "run.until": 1.0}
+    found = [df.solve(problem(**one), by="equivalent")["risk"].values[1:] for one in (slow, plain)]
+    np.testing.assert_allclose(*found, rtol=5e-3)  # the lag of a step
+
+
+def test_pde_names_a_description_that_applies():
+    with pytest.raises(RefusalError, match="use equivalent or sgd"):
+        df.solve(problem(), by="pde")
+
+
+@pytest.mark.slow
+def test_the_mean_over_projections_is_above_the_equivalent_by_c_over_d():
+    """docs/theory/scaling.md, section 2.1: c is about 1, and one projection scatters by sigma/sqrt(d), sigma about 1.7."""
+    v, steps = 400, np.array([10.0, 100.0, 1000.0])
+    population, (h, b) = power_law(0.7, 1.2, v), df.PowerLaw(inputs=v).modes(1)
+    gamma, c, sigma = 0.5 / population.trace, [], []
+    for d, draws in ((24, 600), (48, 400), (96, 200)):
+        rng, mean = np.random.default_rng(d), mean_risks(equivalent(population, d), gamma, 1, 0.0, steps)
+        ratios = []
+        for _ in range(draws):
+            W = rng.standard_normal((v, d)) / np.sqrt(d)
+            ratios.append(mean_risks(drawn(h, b, W).measures, gamma, 1, 0.0, steps) / mean)
+        off, spread = np.mean(ratios, axis=0) - 1, np.std(ratios, axis=0, ddof=1)
+        assert (np.abs(d * off - 1.2) < 1.0 + 3 * d * spread / np.sqrt(draws)).all()
+        c.append(d * off)
+        sigma.append(spread * np.sqrt(d))
+    assert np.mean(c) > 0.4  # 1.0 in 6000 draws at d = 24: 0.85(10), at 48: 1.0(2), at 96: 2.1(4)
+    np.testing.assert_allclose(sigma, 1.75, rtol=0.25)

@@ -40,6 +40,7 @@ class DataSection(Section):
     title: ClassVar[str] = "[data]"
     embedded: ClassVar[dict[str, Any]] = {}  # other sections, where they are left out
     any_loss: ClassVar[bool] = False  # whether losses other than the square loss are worked out for this kind
+    linear_momentum: ClassVar[bool] = False  # whether momentum is worked out although there is no teacher
     kind: str
 
     if TYPE_CHECKING:  # fields of some kinds, and constants of others

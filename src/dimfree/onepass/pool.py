@@ -146,9 +146,7 @@ def said_of_inputs(problem: OnePassProblem) -> Iterator[str]:
         f"There are {len(rows)} rows: their norm variance is {norm_variance_ratio(found):.2g} times that of a Gaussian, the "
         f"largest squared norm {np.sum(rows**2, axis=1).max():.2g}{limit}."
     )
-    if found.pool.dropped:
-        columns = "constant column; it is" if found.pool.dropped == 1 else "constant columns; they are"
-        yield f"{found.pool.name} has {found.pool.dropped} {columns} dropped (dimension {found.dimension})."
+    yield from found.pool.left_out()
 
 
 def _dominated(problem: OnePassProblem) -> Iterator[str]:

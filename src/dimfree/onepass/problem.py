@@ -56,7 +56,7 @@ class OnePassProblem(Problem):
             )
         self.data.check(self)
         self._check_loss()
-        if self.training.momentum and not self.data.units:
+        if self.training.momentum and not self.data.units and not self.data.linear_momentum:
             raise ValueError(
                 f"momentum is derived for labels of a teacher, and data.kind = {self.data.kind!r} has none; choose another kind "
                 "of data, or set training.momentum = 0."
@@ -162,7 +162,7 @@ class OnePassProblem(Problem):
     @property
     def structured(self) -> bool:
         """Whether overlaps for every eigenvalue are needed: inputs have a covariance, or the rule has momentum."""
-        return self.correlated or self.training.momentum > 0
+        return self.correlated or (self.training.momentum > 0 and not self.data.linear_momentum)
 
     @property
     def correlated(self) -> bool:

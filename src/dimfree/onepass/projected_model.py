@@ -28,6 +28,13 @@ class Hidden(NamedTuple):
     target: Float[Array, " v"]
 
 
+class Rows(NamedTuple):
+    """Rows of the user's own as the network sees them, in the eigenbasis, and their labels."""
+
+    xi: Float32[Array, "n d"]
+    labels: Float[Array, " n"]
+
+
 class Spectrum(NamedTuple):
     """The population as arrays: eigenvalues, counts, energies, and the last nodes of groups."""
 
@@ -38,9 +45,9 @@ class Spectrum(NamedTuple):
 
 
 class ProjectedLaw(Law):
-    """Inputs drawn and projected, or drawn in the eigenbasis of the projection."""
+    """Inputs drawn and projected, rows drawn with replacement, or inputs drawn in the eigenbasis of the projection."""
 
-    hidden_inputs: Hidden | None
+    hidden_inputs: Hidden | Rows | None
     roots: Float32[Array, " d"]  # of the eigenvalues
     best: Float[Array, " d"]
     unreached: Float[Array, ""]
@@ -51,6 +58,9 @@ class ProjectedLaw(Law):
     ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
         """Inputs times sqrt(d), and labels."""
         input_key, noise_key = jax.random.split(key)
+        if isinstance(self.hidden_inputs, Rows):
+            which = jax.random.randint(input_key, (replicas, count), 0, len(self.hidden_inputs.labels))
+            return self.hidden_inputs.xi[which] * jnp.float32(dimension**0.5), self.hidden_inputs.labels[which].T
         noise = normals(noise_key, count * replicas).reshape(count, replicas)
         if self.hidden_inputs is None:
             z = normals(input_key, replicas * count * dimension).reshape(replicas, count, dimension)
@@ -74,12 +84,14 @@ class ProjectedModel(OnePassModel):
     """One linear unit behind a random projection."""
 
     about: ClassVar[str] = "fresh samples seen through a random projection"
+    solved_by: ClassVar[str] = "equivalent"
     Delta: Float[Array, ""]  # variance of the label noise
     unreached: Float[Array, ""]  # Delta_W
     eigenvalues: Float[Array, " d"]
     best: Float[Array, " d"]  # theta*, the best weights
     spectrum: Spectrum  # before the projection
-    hidden: Hidden | None
+    hidden: Hidden | Rows | None
+    rows: Rows | None
 
     @property
     def law(self) -> ProjectedLaw:
@@ -93,9 +105,14 @@ class ProjectedModel(OnePassModel):
         return replace(self, hidden=None)
 
     @property
+    def on_rows(self) -> "ProjectedModel":
+        """With rows drawn with replacement; their average of (y - f)²/2 is the risk of Gaussian inputs plus Delta/2, exactly."""
+        return replace(self, hidden=self.rows)
+
+    @property
     def draw_seconds(self) -> float:
         """The inputs that are projected, and a product with a matrix."""
-        if self.hidden is None:
+        if not isinstance(self.hidden, Hidden):
             return 0.0
         v, d = self.hidden.mixed.shape
         return v * (9e-9 + 6e-11 * d)

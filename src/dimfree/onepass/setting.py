@@ -91,7 +91,8 @@ SETTING = Setting(
     theory="ode",
     descriptions={
         "sgd": "dimfree.onepass.real.vectors:VectorSGD",
-        "sgd-eigenbasis": "dimfree.onepass.real.eigenbasis:EigenbasisSGD",
+        "sgd-eigenbasis": "dimfree.onepass.real.projected:EigenbasisSGD",
+        "projected-rows": "dimfree.onepass.real.projected:ProjectedRows",
         "rows": "dimfree.onepass.real.rows:RowsSGD",
         "chain": "dimfree.onepass.real.chain:OverlapChain",
         "binned-chain": "dimfree.onepass.binned_chain:BinnedChain",

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from dimfree.onepass.kinds.power_law.model import model_behind, zero_start
-from dimfree.onepass.kinds.power_law.section import PowerLaw
+from dimfree.onepass.kinds.projection.model import model_behind, zero_start
+from dimfree.onepass.kinds.projection.section.power_law import PowerLaw
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.projected import companion, exponents, mean_risk, phases
 from dimfree.onepass.projected.frontier import Frontier, lowest

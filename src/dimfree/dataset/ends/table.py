@@ -13,7 +13,7 @@ from dimfree.dataset.features import Table
 from dimfree.errors import ProblemError
 from dimfree.functions.features import feature
 from dimfree.machine import refuse_above_memory
-from dimfree.tables import bundled, read_table
+from dimfree.tables import bundled, mixed_columns, read_table
 
 DIGITS = "digits"  # scikit-learn's bundled images, 1797 of 8 x 8 pixels; the label is whether the digit is even
 
@@ -110,9 +110,8 @@ def _random_features(data: Table, X: Matrix, dimension: int) -> Float[np.ndarray
     """activation(F x/sqrt(D)) of columns with mean 0 and variance 1."""
     spread = X.std(axis=0)
     x = (X - X.mean(axis=0))[:, spread > 0] / spread[spread > 0]
-    F = np.random.default_rng(data.seed).standard_normal((dimension, x.shape[1]))
     assert data.activation is not None
-    return np.asarray(feature(data.activation)(jnp.asarray(x @ F.T / np.sqrt(x.shape[1]))))
+    return np.asarray(feature(data.activation)(jnp.asarray(mixed_columns(x, dimension, data.seed))))
 
 
 def _digits() -> tuple[Matrix, Vector]:

@@ -80,6 +80,8 @@ class Features(Section):
     Rows are centred and, with scale = "common", divided by one number, so that their mean square norm is 1; with "each" every
     column is first divided by its standard deviation. Constant columns are dropped. With `labels` (a file, or "target" for
     those that a named data set has) they are what is learned, centred and of variance 1: the teacher is their best linear fit.
+    With missing = "drop" rows that have NaN are left out, else they are an error. With a `width`, features are that many random
+    ReLU features of the scaled columns, drawn from `seed`.
     """
 
     title: ClassVar[str] = _TITLE
@@ -87,6 +89,9 @@ class Features(Section):
     file: Path
     scale: Literal["common", "each"] = "common"
     labels: Path | None = None
+    missing: Annotated[Literal["refuse", "drop"], Field(exclude_if=lambda given: given == "refuse")] = "refuse"
+    width: Annotated[PositiveInt | None, Field(exclude_if=lambda given: given is None)] = None
+    seed: Annotated[int, Field(ge=0, lt=2**63, exclude_if=lambda given: given == 0)] = 0
 
 
 AnyCovariance = Annotated[
@@ -126,9 +131,9 @@ class Covariance:
         return MatrixFile(file=_as_file(Sigma))
 
     @staticmethod
-    def features(X: Any, labels: Any = None, scale: Literal["common", "each"] = "common") -> Features:
+    def features(X: Any, labels: Any = None, scale: Literal["common", "each"] = "common", **others: Any) -> Features:
         """Rows of your own, as an array, a file, or the name of a data set of scikit-learn."""
-        return Features(file=_as_file(X), scale=scale, labels=None if labels is None else _as_file(labels))
+        return Features(file=_as_file(X), scale=scale, labels=None if labels is None else _as_file(labels), **others)
 
 
 def _as_file(given: Any) -> Path:

@@ -3,6 +3,7 @@
 docs/theory/structured.md, sections 0 and 3. Everything later happens in the eigenbasis, where coordinates are sorted by level.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,16 +22,15 @@ from dimfree.onepass.inputs.covariance import (
     Power,
     SpectrumFile,
 )
+from dimfree.onepass.inputs.own_rows import check_finite, read_rows
 from dimfree.setting import Scale
-from dimfree.tables import BUNDLED, bundled, read_table
+from dimfree.tables import read_table
 
 if TYPE_CHECKING:
     from dimfree.onepass.problem import OnePassProblem
 
-OWN_LABELS = "target"  # the labels that a named data set has
 _EQUAL = 1e-9  # of the largest eigenvalue: closer ones are one level
 _COPIES, _SQUARES = 8, 6  # arrays of all eigenvalues, and matrices, that are there at once
-_NAMED = 8  # how many rows an error names
 
 Matrix = Float[np.ndarray, "_ _"]
 Vector = Float[np.ndarray, " _"]
@@ -42,8 +42,17 @@ class Pool(NamedTuple):
     rows: Float[np.ndarray, "N d"]
     labels: Float[np.ndarray, " N"] | None
     dropped: int  # constant columns
+    lost: int  # rows without a number somewhere
     name: str  # of the file
     classes: Float[np.ndarray, " N"] | None  # the labels as they were given, where they are +1 and -1
+
+    def left_out(self) -> Iterator[str]:
+        """What of a table is not used."""
+        if self.dropped:
+            columns = "constant column; it is" if self.dropped == 1 else "constant columns; they are"
+            yield f"{self.name} has {self.dropped} {columns} dropped (dimension {self.rows.shape[1]})."
+        if self.lost:
+            yield f"NaN in {self.lost} rows of {self.name} or its labels; they are dropped, and {len(self.rows)} rows are left."
 
 
 class Spectrum(NamedTuple):
@@ -193,7 +202,7 @@ def _from_file(covariance: SpectrumFile | MatrixFile | Features, stamp: tuple[tu
                 raise ProblemError(
                     f"{covariance.file.name} has shape {values.shape}; a spectrum is a list, give one eigenvalue per dimension."
                 )
-            _check_finite(covariance.file.name, values[:, None])
+            check_finite(covariance.file.name, values[:, None])
             return _scaled(_sorted(_non_negative(values)), covariance.normalise)
         case MatrixFile():
             return _scaled(_of_matrix(covariance.file), covariance.normalise)
@@ -207,7 +216,7 @@ def _of_matrix(file: Path) -> Spectrum:
         raise ProblemError(
             f"{file.name} has shape {Sigma.shape}; a covariance is a square matrix, give dimension x dimension numbers."
         )
-    _check_finite(file.name, Sigma)
+    check_finite(file.name, Sigma)
     apart = float(np.abs(Sigma - Sigma.T).max())
     if apart > 1e-9 * np.abs(Sigma).max():
         raise ProblemError(f"{file.name} is not symmetric: entries differ by up to {apart:.2g}; give (S + S.T)/2.")
@@ -235,58 +244,14 @@ def _non_negative(values: Vector) -> Vector:
 
 def _of_features(given: Features) -> Spectrum:
     """Sigma = d mean(x xᵀ) of centred rows with mean |x|² = 1 (section 3)."""
-    name = given.file.name
-    X, y = bundled(str(given.file)) if str(given.file) in BUNDLED else (read_table(given.file), None)
-    if X.ndim != 2 or len(X) < 2:
-        raise ProblemError(
-            f"{name} has shape {X.shape}; features are a table with at least two rows, give one row per sample."
-        )
-    refuse_above_memory(
-        8.0 * (_COPIES * X.size + _SQUARES * X.shape[1] ** 2),
-        f"the covariance of {len(X)} rows of {X.shape[1]} features",
-        "give fewer of them",
-    )
-    _check_finite(name, X)
-    x = X - X.mean(axis=0)
-    spread = x.std(axis=0)
-    varies = spread > 1e-12 * spread.max()
-    if not varies.any():
-        raise ProblemError(f"all rows of {name} are the same; give features that vary.")
-    x = x[:, varies] / (spread[varies] if given.scale == "each" else 1.0)
+    x, raw, constant, lost = read_rows(given)
     x /= np.sqrt(np.mean(np.sum(x**2, axis=1)))
     found = diagonalised(x.shape[1] * x.T @ x / len(x))
     labels = classes = None
-    if given.labels is not None:
-        raw = _labels(given, y, len(x))
+    if raw is not None:
         labels, classes = (raw - raw.mean()) / raw.std(), raw if np.all(np.abs(raw) == 1) else None
-    return found._replace(pool=Pool(x @ np.asarray(found.basis), labels, int(np.sum(~varies)), name, classes))
-
-
-def _labels(given: Features, own: Vector | None, count: int) -> Vector:
-    """As they are given; of digits the label is whether they are even."""
-    assert given.labels is not None
-    if str(given.labels) == OWN_LABELS:
-        if own is None:
-            raise ProblemError(f"{given.file.name} has no labels of its own; name a file of labels.")
-        y = np.where(own % 2 == 0, 1.0, -1.0) if str(given.file) == "digits" else own
-    else:
-        y = np.squeeze(read_table(given.labels))
-    if y.shape != (count,):
-        raise ProblemError(f"there are {count} rows and labels of shape {y.shape}; give one label per row.")
-    _check_finite(given.labels.name, y[:, None])
-    if np.ptp(y) == 0:
-        raise ProblemError(
-            f"all labels are {y[0]:g}; there is nothing to learn from labels of one class, give two or more."
-        )
-    return y
-
-
-def _check_finite(name: str, values: Matrix) -> None:
-    lost = np.flatnonzero(~np.isfinite(values).all(axis=1))
-    if lost.size:
-        named = ", ".join(map(str, lost[:_NAMED])) + (", ..." if lost.size > _NAMED else "")
-        what = "NaN" if np.isnan(values[lost]).any() else "numbers that are not finite"
-        raise ProblemError(f"{name} contains {what} in rows {named}; remove or replace them.")
+    rows = x @ np.asarray(found.basis)
+    return found._replace(pool=Pool(rows, labels, constant, lost, given.file.name, classes))
 
 
 def _another_size(covariance: SpectrumFile | MatrixFile | Features, found: Spectrum, dimension: int) -> str:

@@ -4,7 +4,7 @@ from dimfree.onepass.kinds.clusters import KIND as _CLUSTERS
 from dimfree.onepass.kinds.gaussians import KIND as _GAUSSIANS
 from dimfree.onepass.kinds.hypercube import KIND as _HYPERCUBE
 from dimfree.onepass.kinds.manifold import KIND as _MANIFOLD
-from dimfree.onepass.kinds.power_law import KIND as _POWER_LAW
+from dimfree.onepass.kinds.projection import KIND as _PROJECTION
 from dimfree.onepass.kinds.teacher import KIND as _TEACHER
 
-OWN = (_TEACHER, _GAUSSIANS, _HYPERCUBE, _MANIFOLD, _CLUSTERS, _POWER_LAW)
+OWN = (_TEACHER, _GAUSSIANS, _HYPERCUBE, _MANIFOLD, _CLUSTERS, _PROJECTION)

@@ -35,22 +35,23 @@ class ProjectedMean(Description[ProjectedModel, Start]):
         if model.spherical or model.noisy or float(model.omega):
             return "it is exact for plain SGD; leave out decay, noise on the weights and spherical = true."
         steps = problem.steps(problem.run.until)
-        if not isinstance(model.schedule, Constant) and steps > _MOST_STEPS:
+        if _step_by_step(model) and steps > _MOST_STEPS:
             return (
-                f"it takes the {steps} steps of a schedule one by one; lower run.until to at most {_MOST_STEPS} steps."
+                f"it takes the {steps} steps of a schedule or of momentum one by one; lower run.until to at most {_MOST_STEPS} "
+                "steps."
             )
         return None
 
     def cost(self, problem: Problem, model: ProjectedModel) -> Cost:
-        """Roots of an equation with a term for every eigenvalue; along a schedule, every step."""
+        """Roots of an equation with a term for every eigenvalue; along a schedule, or with momentum, every step."""
         d, steps = model.eigenvalues.size, problem.steps(problem.run.until)
-        walked = 0.0 if isinstance(model.schedule, Constant) else steps * (2e-5 + 1e-8 * d)
+        walked = steps * (2e-5 + 1e-8 * d) if _step_by_step(model) else 0.0
         return Cost(0.5 + 3e-7 * d**2 + walked, len(problem.times), 60.0 * d**2)
 
     def warns(self, problem: Problem, model: ProjectedModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
         """A rate above the limit of stability."""
         limit, rate = critical_rate(self.measures(model), model.batch), float(model.gamma)
-        if rate <= limit or not isinstance(model.schedule, Constant):
+        if rate <= limit or _step_by_step(model):
             return ()
         return (
             f"learning_rate {rate:g} is above the limit of stability {limit:.3g}, and the mean risk grows without end: choose "
@@ -61,12 +62,18 @@ class ProjectedMean(Description[ProjectedModel, Start]):
         """All times at once."""
         found, gamma, Delta = self.measures(model), float(model.gamma), float(model.Delta)
         steps = np.rint(ask.times / float(model.time_step)).astype(int)
-        if isinstance(model.schedule, Constant):
-            risks = mean_risks(found, gamma, model.batch, Delta, steps)
-        else:
+        if _step_by_step(model):
             factors = np.asarray(model.schedule(jnp.arange(int(steps[-1])) * model.time_step))
-            risks = stepwise_risks(found, gamma * factors, np.full(len(factors), model.batch), Delta, steps)
+            batches, beta = np.full(len(factors), model.batch), float(model.beta)
+            risks = stepwise_risks(found, gamma * factors, batches, Delta, steps, beta)
+        else:
+            risks = mean_risks(found, gamma, model.batch, Delta, steps)
         yield Piece({"risk": risks[:, None]}, "time", 1.0)
+
+
+def _step_by_step(model: ProjectedModel) -> bool:
+    """Whether rates change, or velocities are carried on: then no formula has all times at once."""
+    return model.momentum or not isinstance(model.schedule, Constant)
 
 
 class Equivalent(ProjectedMean):

@@ -12,7 +12,8 @@ from jaxtyping import Float
 from dimfree.errors import ProblemError
 
 Vector = Float[np.ndarray, " _"]
-_FEWEST = 5  # ranks of a window
+FEWEST = 5  # ranks of a window
+_EXPONENTS = (-2.0, 12.0)  # of energies
 
 
 class Exponents(NamedTuple):
@@ -26,10 +27,10 @@ class Exponents(NamedTuple):
 
 def exponents(eigenvalues: Vector, energies: Vector, first: int, last: int) -> Exponents:
     """Fits over the ranks first ... last, counted from 1."""
-    if last - first + 1 < _FEWEST or not 1 <= first <= last <= len(eigenvalues):
+    if last - first + 1 < FEWEST or not 1 <= first <= last <= len(eigenvalues):
         raise ProblemError(
             f"a window of the ranks {first} to {last} out of {len(eigenvalues)} was given, and a power law needs at least "
-            f"{_FEWEST} of them; choose a wider window."
+            f"{FEWEST} of them; choose a wider window."
         )
     j = np.arange(first, last + 1.0)
     tails = np.cumsum(energies[::-1])[::-1]
@@ -37,6 +38,29 @@ def exponents(eigenvalues: Vector, energies: Vector, first: int, last: int) -> E
     tail, tail_left = _line(np.log(j - 0.5), np.log(tails[first - 1 : last]), 1 / j)
     alpha = -falling / 2
     return Exponents(alpha, (1 - tail) / 2 - alpha, left, tail_left)
+
+
+def energy_exponent(energies: Vector, first: int, last: int) -> float:
+    """s of energies ~ j^(-s) from the ranks first ... last alone, whatever comes after them.
+
+    Sums from j to `last` are compared with those of the power law, for the lower half of the ranks: the last sums have few terms.
+    """
+    from scipy.optimize import minimize_scalar
+
+    ends = np.arange(first - 0.5, last + 1.0)  # of all ranks
+    j = np.arange(first, max(last // 2, first + FEWEST - 1) + 1.0)
+    summed = np.cumsum(energies[first - 1 : last][::-1])[::-1][: len(j)]
+    if not summed.min() > 0:  # all of it is noise
+        return np.nan
+    sums = np.log(summed)
+
+    def left(s: float) -> float:
+        law = np.diff(ends ** (1 - s)) / (1 - s) if s != 1 else np.diff(np.log(ends))
+        off = sums - np.log(np.cumsum(law[::-1])[::-1][: len(j)])
+        share = 1 / j / np.sum(1 / j)
+        return float(share @ (off - share @ off) ** 2)
+
+    return float(minimize_scalar(left, bounds=_EXPONENTS, method="bounded", options={"xatol": 1e-6}).x)
 
 
 def _line(x: Vector, y: Vector, weights: Vector) -> tuple[float, float]:

@@ -13,11 +13,15 @@ Vector = Float[np.ndarray, " _"]
 
 
 class Frontier(NamedTuple):
-    """For every budget the lowest risk and the size that has it; nan where the list of sizes ends first."""
+    """For every budget the lowest risk and the size that has it; nan where the list of sizes ends first.
+
+    `wider`, if it is there, is the frontier of the same risks by polynomials of degree four through five sizes.
+    """
 
     compute: Vector
     risk: Vector
     size: Vector
+    wider: "Frontier | None" = None
 
     def samples(self) -> Vector:
         """How many samples the best size sees."""
@@ -28,22 +32,40 @@ class Frontier(NamedTuple):
         logs = np.log(self.compute)
         return _slopes(logs, np.log(self.size)), -_slopes(logs, np.log(self.risk))
 
+    def exponent_errors(self) -> tuple[Vector, Vector]:
+        """How far p and q are from those through five sizes: what the spacing of sizes leaves open."""
+        assert self.wider is not None
+        p, q = (np.abs(a - b) for a, b in zip(self.local_exponents(), self.wider.local_exponents(), strict=True))
+        return p, q
+
 
 def lowest(sizes: Vector, risks: Float[np.ndarray, "d c"], compute: Vector) -> Frontier:
     """The frontier from the risks of all sizes at all budgets; a risk of nan is a size that a budget does not reach."""
-    found = [_parabola(np.log(sizes), np.log(column)) for column in risks.T]
-    return Frontier(compute, np.exp([low for _, low in found]), np.exp([place for place, _ in found]))
+    narrow, wide = ([_minimum(np.log(sizes), np.log(column), reach) for column in risks.T] for reach in (1, 2))
+    found, wider = (
+        Frontier(compute, np.exp([low for _, low in listed]), np.exp([place for place, _ in listed]))
+        for listed in (narrow, wide)
+    )
+    return found._replace(wider=wider)
 
 
-def _parabola(x: Vector, y: Vector) -> tuple[float, float]:
+def _minimum(x: Vector, y: Vector, reach: int) -> tuple[float, float]:
+    """Place and value of the lowest point of a polynomial through the best point and so many on both sides of it."""
     held = np.isfinite(y)
     x, y = x[held], y[held]
     best = int(np.argmin(y)) if len(y) else 0
     if not 0 < best < len(y) - 1:
         return np.nan, np.nan
-    a, b, c = np.polyfit(x[best - 1 : best + 2] - x[best], y[best - 1 : best + 2], 2)
-    place = -b / (2 * a)
-    return float(x[best] + place), float(c - b**2 / (4 * a))
+    near = slice(max(best - reach, 0), best + reach + 1)
+    curve = np.polynomial.Polynomial.fit(x[near] - x[best], y[near], len(x[near]) - 1)
+    turns = curve.deriv().roots()
+    inside = turns.real[
+        (np.abs(turns.imag) < 1e-9) & (turns.real > x[best - 1] - x[best]) & (turns.real < x[best + 1] - x[best])
+    ]
+    if not len(inside):
+        return np.nan, np.nan
+    place = float(inside[np.argmin(curve(inside))])
+    return float(x[best]) + place, float(curve(place))
 
 
 def _slopes(x: Vector, y: Vector) -> Vector:

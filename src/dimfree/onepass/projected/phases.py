@@ -19,6 +19,8 @@ class Phase(NamedTuple):
 def phase(alpha: float, beta: float) -> Phase:
     """The phase of a point; its exponents are nan where there is no power law."""
     a, b = alpha, beta
+    if not np.isfinite(a + b):
+        return Phase("unknown", "exponents are not known", np.nan, np.nan)
     if 2 * (a + b) <= 1:
         return Phase("none", "no power law", np.nan, np.nan)
     if a > 0.5:

@@ -5,32 +5,35 @@ end; in some phases the two differ at any compute that one can run.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 from rich.table import Table
 
-from dimfree.errors import ProblemError
-from dimfree.onepass.kinds.power_law.section import PerSize, PowerLaw
+from dimfree.onepass.kinds.projection.section.behind import ProjectedData
+from dimfree.onepass.kinds.projection.section.own import Projected
+from dimfree.onepass.kinds.projection.section.power_law import PowerLaw
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.projected.mean_risk import Shares
+from dimfree.onepass.projected.embedding import Parts
+from dimfree.onepass.projected.estimate import Estimate, estimate
 from dimfree.onepass.projected.phases import Phase, phase
 from dimfree.problem import Problem
 from dimfree.progress import PartWatcher, nobody
 from dimfree.questions.answer import Answer
+from dimfree.questions.scaling.asked import FLOPS, asked_problem, budgets, trace
 from dimfree.questions.scaling.markers import Markers, markers
-from dimfree.questions.scaling.question import QUESTION
+from dimfree.questions.scaling.scatter import scatter
 from dimfree.questions.scaling.theory import Curves, Law, curves, sizes_for
-from dimfree.questions.scaling.warnings import said_of
+from dimfree.questions.scaling.warnings import said_of, said_of_table
 from dimfree.questions.scaling.what_if import Change, changes, critical_batch
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FLOPS = 6  # for every parameter and sample: 2 to predict, 4 to learn
 _PER_DECADE = 4  # budgets
 
 
@@ -41,10 +44,12 @@ class Scaling(Answer[OnePassProblem]):
     law: Law
     curves: Curves
     phase: Phase
-    shares: tuple[Shares | None, ...]  # of the risk at every budget of the table
+    estimate: Estimate | None  # of a table
+    parts: tuple[Parts | None, ...]  # of the risk at every budget of the table
     asked: float  # the budget that single answers are about
     changes: tuple[Change, ...]
     critical_batch: float
+    scatter: float  # of one projection around the risk of that budget
     markers: Markers | None
     one_line: bool  # whether a single budget was asked for
 
@@ -63,13 +68,14 @@ class Scaling(Answer[OnePassProblem]):
         return {"compute": self.asked, "size": size, "samples": samples, "learning_rate": rate, "risk": risk}
 
     def exponents_error(self) -> tuple[float, float]:
-        """How well local exponents are known: p to the two per cent of a best size over two budgets, q to 1e-4 of a risk."""
-        apart = 2 * np.log(10) / _PER_DECADE
-        return 0.02 * 2**0.5 / apart, 1e-4 * 2**0.5 / apart
+        """How well local exponents are known: the median over budgets of what the spacing of sizes leaves open."""
+        p, q = self.curves.frontier.exponent_errors()
+        return _median(p), _median(q)
 
     def said(self) -> Iterator[Table | str]:
         """The table over budgets, the phase, one budget, what else it could buy, SGD, warnings; for one budget a line."""
         best = self.best()
+        yield from self._of_rows()
         line = (
             f"Compute {best['compute']:.3g} (size x samples; {FLOPS * best['compute']:.3g} flops at {FLOPS} for each): "
             f"size {best['size']:.4g}, {best['samples']:.4g} samples, learning_rate {best['learning_rate']:.3g}, "
@@ -83,7 +89,7 @@ class Scaling(Answer[OnePassProblem]):
             return
         yield self._table()
         yield self._of_phase()
-        yield self._parts()
+        yield self._shares()
         yield line
         if self.changes:
             table = Table(title=f"What if, at compute {self.asked:.3g}", title_justify="left")
@@ -104,8 +110,8 @@ class Scaling(Answer[OnePassProblem]):
         yield from self.warnings()
 
     def _table(self) -> Table:
-        f, data = self.curves.frontier, self.law.data
-        table = Table(title=f"Scaling: alpha {data.alpha:g}, beta {data.beta:g}, batch {self.law.batch}")
+        f = self.curves.frontier
+        table = Table(title=f"Scaling: {self.about()}, batch {self.law.batch}")
         for heading in ("compute", "risk*", "size*", "samples", "samples/size", "p", "q"):
             table.add_column(heading, justify="right")
         p, q = f.local_exponents()
@@ -115,27 +121,53 @@ class Scaling(Answer[OnePassProblem]):
             table.add_row(*cells)
         return table
 
-    def _parts(self) -> Table:
+    def about(self) -> str:
+        """What is projected, in a few words."""
+        data = self.law.data
+        if isinstance(data, PowerLaw):
+            return f"alpha {data.alpha:g}, beta {data.beta:g}"
+        name = data.pool.name if data.pool is not None else "a spectrum"
+        return f"{name}, {data.inputs_of(1)} inputs"
+
+    def _shares(self) -> Table:
         table = Table(
-            title="Shares of risk*: what no weights reach, what is not yet learnt, and the noise of the steps"
+            title="Shares of risk*: what no weights reach, modes not yet learnt, what the projection smears, noise of the steps"
         )
-        for heading in ("compute", "capacity", "not yet learnt", "step noise"):
+        for heading in ("compute", "capacity", "not yet learnt", "embedding", "step noise"):
             table.add_column(heading, justify="right")
-        for number, parts in zip(self.rows, self.shares, strict=True):
+        for number, parts in zip(self.rows, self.parts, strict=True):
             table.add_row(f"{self.curves.frontier.compute[number]:.3g}", *_percent(parts))
         return table
 
+    def _of_rows(self) -> Iterator[str]:
+        """What of a table is left out, and its exponents."""
+        data, found = self.law.data, self.estimate
+        if isinstance(data, Projected) and data.pool is not None:
+            yield from data.pool.left_out()
+        if found is None:
+            return
+        others = ", ".join(f"{name} {100 * share:.0f} %" for name, share in found.phases.items())
+        yield (
+            f"alpha = {found.alpha:.3f} (± {found.by_chance[0]:.3f} by chance, ± {found.by_window[0]:.2g} by the window of ranks)"
+            f", beta = {found.beta:.3f} (± {found.by_chance[1]:.3f}, ± {found.by_window[1]:.2g})"
+            + (f"; phases of drawn tables and windows: {others}." if others else ".")
+        )
+
     def _of_phase(self) -> str:
         error = self.exponents_error()
+        local = f"Local exponents: size* ~ C^p (p to {error[0]:.1g}), risk* ~ C^-q (q to {error[1]:.1g})."
+        if np.isnan(self.phase.size):
+            return f"{local} There is no phase: {self.phase.balance}."
         return (
-            f"Local exponents: size* ~ C^p (p to {error[0]:.2f}), risk* ~ C^-q (q to {error[1]:.4f}). As compute grows "
-            f"without end, in phase {self.phase.name} ({self.phase.balance}): p = {self.phase.size:.4f}, "
-            f"q = {self.phase.loss:.4f}."
+            f"{local} As compute grows without end, in phase {self.phase.name} ({self.phase.balance}): "
+            f"p = {self.phase.size:.4f}, q = {self.phase.loss:.4f}."
         )
 
     def warnings(self) -> Iterator[str]:
         """What numbers must not be trusted for."""
-        return said_of(self.law, self.curves, self.phase, self.asked)
+        if self.estimate is not None:
+            yield from said_of_table(self.estimate)
+        yield from said_of(self.law, self.curves, self.phase, self.asked, self.scatter)
 
     def values(self) -> dict[str, object]:
         """Everything that is said, as numbers."""
@@ -146,12 +178,14 @@ class Scaling(Answer[OnePassProblem]):
             "best": self.best(),
             "frontier": {"compute": f.compute, "risk": f.risk, "size": f.size, "samples": f.samples(), "p": p, "q": q},
             "shares": {
-                name: [np.nan if one is None else float(getattr(one, name)[0] / one.risk[0] / 2) for one in self.shares]
-                for name in Shares._fields
+                name: [np.nan if one is None else float(one.shares[name][0]) for one in self.parts]
+                for name in Parts._fields
             },
             "exponent_errors": self.exponents_error(),
             "what_if": {one.name: one.risk for one in self.changes},
             "critical_batch": self.critical_batch,
+            "scatter": self.scatter,
+            "estimate": None if self.estimate is None else self.estimate._asdict(),
             "sum_rule_error": self.curves.sum_rule_error,
             "z_scores": None if self.markers is None else self.markers.z_scores(),
             "warnings": list(self.warnings()),
@@ -189,7 +223,10 @@ def scaling(
     *,
     alpha: float | None = None,
     beta: float | None = None,
-    compute: str | tuple[float, float] = "1e4:1e10",
+    features: Any = None,
+    labels: Any = None,
+    width: int | None = None,
+    compute: str | tuple[float, float] | None = None,
     largest: float | None = None,
     budget_flops: float | None = None,
     seeds: int = 0,
@@ -198,80 +235,67 @@ def scaling(
 ) -> Scaling:
     """How size, data, rate and batch trade off for a budget of compute, size * batch * steps.
 
-    Arguments: `problem` (of kind power-law, or the path of a TOML file), whose learning rate times the trace of its inputs is
-    that of all sizes; `alpha` and `beta` instead of the problem's; `compute`, the first and the last budget; `largest` size of
-    the list; `budget_flops`, a single budget; `seeds`, projections for each of a few sizes on which real SGD is run; `seed`
-    instead of the problem's.
+    Arguments: `problem` (of kind power-law or projected, or the path of a TOML file), whose learning rate times the trace of its
+    inputs is that of all sizes; `alpha` and `beta` instead of the problem's; or a table, `features` (an array, a file, or the
+    name of a data set of scikit-learn) and `labels`, with `width` seen by that many random ReLU features; `compute`, the first
+    and the last budget; `largest` size of the list; `budget_flops`, a single budget; `seeds`, projections for each of a few
+    sizes on which real SGD is run; `seed` instead of the problem's.
 
         print(df.scaling(alpha=0.7, beta=1.2, compute=(1e4, 1e8)).summary())
     """
-    chosen = _chosen(QUESTION.settled(problem, seed), alpha, beta, given=problem is not None)
+    chosen = asked_problem(problem, seed, alpha, beta, features, labels, width)
     data = chosen.data
-    assert isinstance(data, PowerLaw)
-    first, last = _range(compute) if budget_flops is None else _around(budget_flops)
-    law = Law(data, chosen.training.learning_rate * _trace(chosen), chosen.training.batch)
-    budgets = np.geomspace(first, last, max(2, round(_PER_DECADE * np.log10(last / first)) + 1))
+    assert isinstance(data, ProjectedData)
+    first, last = budgets(data.kind, compute, budget_flops)
+    law = Law(data, chosen.training.learning_rate * trace(chosen), chosen.training.batch)
+    spent = np.geomspace(first, last, max(2, round(_PER_DECADE * np.log10(last / first)) + 1))
     watch("sizes", 0.0)
-    found = curves(law, sizes_for(data, last, largest), budgets)
+    found = curves(law, sizes_for(data, last, largest), spent)
     asked = budget_flops / FLOPS if budget_flops else float(np.sqrt(first * last))
-    f = found.frontier
-    shares: list[Shares | None] = []
-    for number in range(0, len(budgets), _PER_DECADE):
-        known = np.isfinite(f.size[number])
-        shares.append(law.shares(f.size[number], f.compute[number]) if known else None)
-    answer = Scaling(
-        chosen, law, found, phase(data.alpha, data.beta), tuple(shares), asked, (), np.nan, None, bool(budget_flops)
+    of_table, f = _estimate(data, chosen.run.seed), found.frontier
+    parts = tuple(
+        law.parts(f.size[number], f.compute[number]) if np.isfinite(f.size[number]) else None
+        for number in range(0, len(spent), _PER_DECADE)
     )
+    in_phase, nothing = _phase(data, of_table), (np.nan, np.nan)
+    answer = Scaling(chosen, law, found, in_phase, of_table, parts, asked, (), *nothing, None, bool(budget_flops))
     best = answer.best()
     if budget_flops is None and np.isfinite(best["size"]):
         watch("what if", 0.5)
-        listed = tuple(changes(law, best["size"], asked))
-        batch = critical_batch(law, best["size"], best["risk"])
-    else:
-        listed, batch = (), np.nan
-    real = markers(law, chosen, seeds, watch) if seeds else None
-    watch("done", 1.0)
-    return Scaling(chosen, law, found, answer.phase, answer.shares, asked, listed, batch, real, answer.one_line)
-
-
-def _chosen(problem: OnePassProblem, alpha: float | None, beta: float | None, *, given: bool) -> OnePassProblem:
-    """The problem with its exponents; the example has a few inputs for every feature where the trace grows with inputs."""
-    changed: dict[str, object] = {
-        f"data.{name}": value for name, value in (("alpha", alpha), ("beta", beta)) if value is not None
-    }
-    if not given and alpha is not None and 2 * alpha <= 1:
-        changed["data.inputs"] = PerSize(per_size=4.0)
-    found = problem.replace(**changed) if changed else problem
-    if not given and changed:
-        found = found.replace(**{"training.learning_rate": 0.5 / _trace(found)})
-    return found
-
-
-def _trace(problem: OnePassProblem) -> float:
-    assert isinstance(problem.data, PowerLaw)
-    return Law(problem.data, 0.0, 1).population(problem.dimension).trace
-
-
-def _range(compute: str | tuple[float, float]) -> tuple[float, float]:
-    try:
-        first, last = map(float, compute.split(":") if isinstance(compute, str) else compute)
-    except (ValueError, TypeError):
-        raise ProblemError(f"compute = {compute!r} is no range; give two numbers, as in 1e4:1e10.") from None
-    if not first >= 1e3 or not 100 * first <= last <= 1e24:
-        raise ProblemError(
-            f"compute from {first:g} to {last:g} was given; give a range of at least two decades between 1e3 and 1e24, so that "
-            "exponents can be measured."
+        answer = replace(
+            answer,
+            changes=tuple(changes(law, best["size"], asked)),
+            critical_batch=critical_batch(law, best["size"], best["risk"]),
         )
-    return first, last
+    if np.isfinite(best["size"]):
+        answer = replace(answer, scatter=scatter(law, best["size"], asked, chosen.run.seed))
+    if seeds:
+        answer = replace(answer, markers=markers(law, chosen, seeds, watch))
+    watch("done", 1.0)
+    return answer
 
 
-def _around(flops: float) -> tuple[float, float]:
-    if not FLOPS * 1e4 <= flops <= 1e24:
-        raise ProblemError(f"budget_flops = {flops:g} was given; give a number from {FLOPS * 1e4:g} to 1e24.")
-    return flops / FLOPS / 10, flops / FLOPS * 10
+def _estimate(data: ProjectedData, seed: int) -> Estimate | None:
+    """The exponents of a table; of other data they are known, or not asked for."""
+    pool = data.pool
+    if not isinstance(data, Projected) or pool is None:
+        return None
+    assert pool.labels is not None
+    return estimate(data.rows(), pool.labels, seed)
 
 
-def _percent(parts: Shares | None) -> tuple[str, ...]:
+def _phase(data: ProjectedData, found: Estimate | None) -> Phase:
+    if isinstance(data, PowerLaw):
+        return phase(data.alpha, data.beta)
+    return phase(np.nan, np.nan) if found is None else phase(found.alpha, found.beta)
+
+
+def _median(values: Float[np.ndarray, " _"]) -> float:
+    held = values[np.isfinite(values)]
+    return float(np.median(held)) if len(held) else np.nan
+
+
+def _percent(parts: Parts | None) -> tuple[str, ...]:
     if parts is None:
-        return "", "", ""
-    return tuple(f"{50 * part[0] / parts.risk[0]:.0f} %" for part in parts)
+        return "", "", "", ""
+    return tuple(f"{100 * share[0]:.0f} %" for share in parts.shares.values())

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
+from dimfree.onepass.kinds.projection.section.power_law import PowerLaw
 from dimfree.onepass.projected.phases import phase
 
 if TYPE_CHECKING:
@@ -26,12 +27,19 @@ def draw_scaling(found: "Scaling", figure: Figure) -> None:
     draw_risks(left, found)
     _draw_best(middle, found)
     draw_plane(right)
-    data = found.law.data
-    right.plot([data.alpha], [data.beta], "o", color="black", mfc="white", ms=8, clip_on=False, label="this problem")
-    right.legend(frameon=False, loc="upper left")
+    data, measured = found.law.data, found.estimate
+    if isinstance(data, PowerLaw):
+        right.plot(
+            [data.alpha], [data.beta], "o", color="black", mfc="white", ms=8, clip_on=False, label="this problem"
+        )
+        right.legend(frameon=False, loc="upper left")
+    elif measured is not None:
+        errors = [np.hypot(a, np.nan_to_num(b)) for a, b in zip(measured.by_chance, measured.by_window, strict=True)]
+        point = ([measured.alpha], [measured.beta])
+        right.errorbar(*point, errors[1], errors[0], fmt="o", color="black", mfc="white", ms=8, label="this table")
+        right.legend(frameon=False, loc="upper left")
     figure.suptitle(
-        f"α = {data.alpha:g}, β = {data.beta:g} (phase {found.phase.name}), rate {found.law.rate:.2g}/trace, batch "
-        f"{found.law.batch}",
+        f"{found.about()} (phase {found.phase.name}), rate {found.law.rate:.2g}/trace, batch {found.law.batch}",
         fontsize=10,
     )
 

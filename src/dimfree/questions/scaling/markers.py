@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dimfree.comparison.run import simulate, solve
-from dimfree.onepass.kinds.power_law.section import PowerLaw
+from dimfree.onepass.kinds.projection.section.behind import ProjectedData
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import Run
 from dimfree.progress import PartWatcher
@@ -35,9 +35,10 @@ class Markers(NamedTuple):
 
 
 def markers(law: Law, problem: OnePassProblem, seeds: int, watch: PartWatcher) -> Markers:
-    """SGD in the eigenbasis of each projection, which is exact in law."""
-    assert isinstance(problem.data, PowerLaw)
+    """SGD in the eigenbasis of each projection, which is exact in law; of a table, SGD on its rows."""
+    assert isinstance(problem.data, ProjectedData)
     data = problem.data
+    by = "sgd-eigenbasis" if data.pool is None else "projected-rows"
     sizes = [size for size in _SIZES if size < data.inputs_of(size) <= _MOST_DRAWN // size]
     sgd, exact = np.empty((2, len(sizes), seeds, len(_STEPS)))
     for row, size in enumerate(sizes):
@@ -52,6 +53,6 @@ def markers(law: Law, problem: OnePassProblem, seeds: int, watch: PartWatcher) -
                     "run": Run(replicas=_RUNS, times=times, seed=problem.run.seed + seed),
                 }
             )
-            sgd[row, seed] = simulate(one, by="sgd-eigenbasis")["risk"].values[1:].mean(axis=1)
+            sgd[row, seed] = simulate(one, by=by)["risk"].values[1:].mean(axis=1)
             exact[row, seed] = solve(one, by="projected-mean")["risk"].values[1:, 0]
     return Markers(np.array(sizes, float), np.array(_STEPS, float), sgd, exact)

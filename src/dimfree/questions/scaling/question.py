@@ -11,14 +11,19 @@ QUESTION: "Question[OnePassProblem]" = Question(
     name="scaling",
     help="Say how size, data and rate trade off for a budget of compute, with local and asymptotic exponents.",
     asked="scaling laws",
-    about="power laws behind a random projection",
+    about="inputs behind a random projection",
     problem="dimfree.onepass.problem:OnePassProblem",
     answer="dimfree.questions.scaling.answer:scaling",
-    kinds=("power-law",),
+    kinds=("power-law", "projected"),
     options={
         "alpha": Option("Exponent of the inputs instead of the problem's: variances j^(-2 alpha).", float),
         "beta": Option("Exponent of the target instead of the problem's: coefficients j^(-beta).", float),
-        "compute": Option("Range of compute, size * batch * steps, as 1e4:1e10.", str, "1e4:1e10"),
+        "features": Option(
+            "Your table: a .npy or .csv file of samples x features, or 'digits' for scikit-learn's.", str
+        ),
+        "labels": Option("The file with the labels of the table.", str),
+        "width": Option("Take this many random ReLU features of the table instead of its columns.", int, None, 1),
+        "compute": Option("Range of compute, size * batch * steps; left out, 1e4:1e10, of tables 1e2:1e6.", str),
         "largest": Option("Largest size of the list; left out, as large as the compute needs.", float),
         "budget_flops": Option("One budget in flops, 6 for every parameter and sample: a one-line answer.", float),
         "seeds": Option("Projections per size for real SGD; 0 for theory alone.", int, 0, 0),

@@ -6,29 +6,32 @@ import numpy as np
 from jaxtyping import Float
 
 from dimfree.errors import ProblemError
-from dimfree.onepass.kinds.power_law.section import PowerLaw
+from dimfree.onepass.kinds.projection.section.behind import ProjectedData
+from dimfree.onepass.kinds.projection.section.power_law import PerSize, PowerLaw
 from dimfree.onepass.projected.companion import critical_rate
+from dimfree.onepass.projected.embedding import Parts, parts
 from dimfree.onepass.projected.frontier import Frontier, lowest
-from dimfree.onepass.projected.mean_risk import Shares, mean_risks, mean_shares
+from dimfree.onepass.projected.mean_risk import mean_risks
 from dimfree.onepass.projected.measures import Measures, equivalent
-from dimfree.onepass.projected.population import Population, power_law
+from dimfree.onepass.projected.population import Population
 
 Numbers = Float[np.ndarray, " _"]
 _SPACING = 2**0.5  # of sizes
-_SMALLEST = 8.0
+_SMALLEST, _SMALLEST_OF_TABLES = 8.0, 4.0
+_BELOW_INPUTS = 0.95  # of all inputs, the largest size
 _STEEPEST = 0.62  # p is not above it in any phase, and sizes go on for a decade
 
 
 class Law(NamedTuple):
     """What decides of risks at every size: the data, and the training rule with its rate as a share of 1/trace."""
 
-    data: PowerLaw
+    data: ProjectedData
     rate: float
     batch: int
 
     def population(self, size: float) -> Population:
         """What is projected to this size."""
-        return power_law(self.data.alpha, self.data.beta, self.data.inputs_of(size))
+        return self.data.population(size)
 
     def gamma(self, size: float) -> float:
         """The learning rate at this size."""
@@ -40,12 +43,13 @@ class Law(NamedTuple):
 
     def risks(self, size: float, steps: Numbers) -> Numbers:
         """The mean risk after so many steps."""
-        return mean_risks(self.measures(size), self.gamma(size), self.batch, self.data.noise, steps)
+        return mean_risks(self.measures(size), self.gamma(size), self.batch, self.data.label_noise, steps)
 
-    def shares(self, size: float, compute: float) -> Shares:
+    def parts(self, size: float, compute: float) -> Parts:
         """Parts of the risk at the end of a budget."""
         steps = np.array([compute / (size * self.batch)])
-        return mean_shares(self.measures(size), self.gamma(size), self.batch, self.data.noise, steps)
+        of = (self.gamma(size), self.batch, self.data.label_noise)
+        return parts(self.measures(size), self.population(size), size, *of, steps)
 
     def check_stable(self, sizes: Numbers) -> None:
         """Refuse a rate at which the mean risk of some size grows."""
@@ -67,17 +71,20 @@ class Curves(NamedTuple):
     sum_rule_error: float
 
 
-def sizes_for(data: PowerLaw, most_compute: float, largest: float | None) -> Numbers:
-    """Sizes spaced by sqrt 2, up to what the largest budget may need, and below the inputs."""
-    if isinstance(data.inputs, int):
-        largest = min(largest or np.inf, data.inputs / _SPACING)
-    top = min(largest or np.inf, 10 * most_compute**_STEEPEST)
-    count = int(np.log(max(top / _SMALLEST, 1.0)) / np.log(_SPACING) + 1e-9)
+def sizes_for(data: ProjectedData, most_compute: float, largest: float | None) -> Numbers:
+    """Sizes spaced by sqrt 2, up to what the largest budget may need; below a number of inputs, from the largest one down."""
+    smallest = _SMALLEST if isinstance(data, PowerLaw) else _SMALLEST_OF_TABLES
+    wanted, most = min(largest or np.inf, 10 * most_compute**_STEEPEST), np.inf
+    if not isinstance(data, PowerLaw) or not isinstance(data.inputs, PerSize):
+        most = np.floor(_BELOW_INPUTS * data.inputs_of(1))
+    top = min(wanted, most)
+    count = int(np.log(max(top / smallest, 1.0)) / np.log(_SPACING) + 1e-9)
     if count < 3:
         raise ProblemError(
-            f"sizes from {_SMALLEST:g} to {top:g} are too few for a minimum; raise the largest size, data.inputs or the compute."
+            f"sizes from {smallest:g} to {top:g} are too few for a minimum; raise the largest size, data.inputs or the compute."
         )
-    return np.unique(np.round(_SMALLEST * _SPACING ** np.arange(count + 1)))
+    steps = _SPACING ** np.arange(count + 1.0)
+    return np.unique(np.round(most / steps if most < wanted else smallest * steps))
 
 
 def curves(law: Law, sizes: Numbers, compute: Numbers) -> Curves:
@@ -86,7 +93,7 @@ def curves(law: Law, sizes: Numbers, compute: Numbers) -> Curves:
     rows, error = [], 0.0
     for size in sizes:
         found, steps = law.measures(size), compute / (size * law.batch)
-        risk = mean_risks(found, law.gamma(size), law.batch, law.data.noise, np.maximum(steps, 1.0))
+        risk = mean_risks(found, law.gamma(size), law.batch, law.data.label_noise, np.maximum(steps, 1.0))
         rows.append(np.where(steps >= 1, risk, np.nan))
         error = max(error, found.sum_rule_error)
     risks = np.array(rows)

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from dimfree.onepass.kinds.projection.section.power_law import PerSize, PowerLaw
 from dimfree.onepass.projected.companion import capacity
+from dimfree.onepass.projected.estimate import Estimate
 from dimfree.onepass.projected.mean_risk import chi
 from dimfree.onepass.projected.phases import Phase
 from dimfree.onepass.projected.population import power_law
@@ -13,16 +15,17 @@ from dimfree.questions.scaling.theory import Curves, Law
 _OFF = 0.03  # of an exponent, beyond which it must not be used
 _SHORT = 0.05  # of the capacity, that too few inputs take away
 _MANY = 1e5  # times the size: as good as infinitely many inputs
+_SCATTER = 0.05  # of one projection
 
 
-def said_of(law: Law, found: Curves, phase: Phase, compute: float) -> Iterator[str]:
+def said_of(law: Law, found: Curves, phase: Phase, compute: float, scatter: float) -> Iterator[str]:
     """All that applies."""
     f = found.frontier
     ended = np.flatnonzero(np.isnan(f.size))
     if len(ended):
         yield (
             f"At compute {f.compute[ended[0]]:.2g} the best size is at an end of the list {found.sizes[0]:g} to "
-            f"{found.sizes[-1]:g}, and so it is not given: extend the sizes."
+            f"{found.sizes[-1]:g}, and so it is not given: {_remedy(law, found)}."
         )
     p, q = f.local_exponents()
     near = int(np.argmin(np.abs(np.log(f.compute / compute))))
@@ -33,13 +36,43 @@ def said_of(law: Law, found: Curves, phase: Phase, compute: float) -> Iterator[s
         )
     size = f.size[near]
     if np.isfinite(size):
-        yield from _few_inputs(law, float(size))
+        yield from _inputs(law, float(size))
         yield from _label_noise(law, float(size))
+        if scatter > _SCATTER:
+            yield f"One projection of size {size:.3g} scatters by {100 * scatter:.0f} % around this risk, the mean over them."
 
 
-def _few_inputs(law: Law, size: float) -> Iterator[str]:
+def said_of_table(found: Estimate) -> Iterator[str]:
+    """Which ranks exponents are read off, and why not others."""
+    whole = found.windows[0]
+    yield (
+        f"Eigenvalues beyond rank {whole.last} of {found.rows} rows are not used: they are biased low for want of rows, or fall "
+        f"off at the end of the table; the window of ranks is {whole.first} to {whole.last}."
+    )
+    if whole.seen < whole.last:
+        so = f"beta is read off ranks {whole.first} to {whole.seen}"
+        if np.isnan(found.beta):
+            so = "too few ranks are left for beta, and there is no phase"
+        yield f"Beyond rank {whole.seen} the noise of the labels hides the target: {so}."
+
+
+def _remedy(law: Law, found: Curves) -> str:
+    inputs = law.data.inputs_of(found.sizes[-1])
+    if found.sizes[-1] * 2 > inputs:
+        return f"the {inputs} inputs end the law there"
+    return "extend the sizes"
+
+
+def _inputs(law: Law, size: float) -> Iterator[str]:
     data, v = law.data, law.data.inputs_of(size)
+    if not isinstance(data, PowerLaw):
+        return
     if 2 * data.alpha <= 1:
+        if not isinstance(data.inputs, PerSize):
+            yield (
+                f"2 alpha = {2 * data.alpha:g}: the trace grows with inputs, and {v} of them for all sizes are no power law; "
+                "give inputs = {per_size = 4}."
+            )
         return
     ratio = capacity(law.population(size), size)[1] / capacity(power_law(data.alpha, data.beta, _MANY * size), size)[1]
     if 1 - ratio > _SHORT:
@@ -50,9 +83,10 @@ def _few_inputs(law: Law, size: float) -> Iterator[str]:
 
 
 def _label_noise(law: Law, size: float) -> Iterator[str]:
-    if law.data.noise:
+    Delta = law.data.label_noise
+    if Delta:
         share = chi(law.measures(size), law.gamma(size), law.batch)
         yield (
-            f"Label noise {law.data.noise:g} with a constant rate: the frontier ends near a risk of "
-            f"{law.data.noise * share / (1 - share) / 2:.2g}; let the rate fall, or the batch grow."
+            f"Label noise {Delta:.3g} with a constant rate: the frontier ends near a risk of "
+            f"{Delta * share / (1 - share) / 2:.2g}; let the rate fall, or the batch grow."
         )

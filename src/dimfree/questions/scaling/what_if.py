@@ -27,7 +27,7 @@ class Change(NamedTuple):
 def changes(law: Law, size: float, compute: float) -> list[Change]:
     """The risk of the best size, and what it would be with one thing changed; base rates of schedules are the best of nine."""
     steps = compute / (size * law.batch)
-    found, Delta = law.measures(size), law.data.noise
+    found, Delta = law.measures(size), law.data.label_noise
     limit = critical_rate(law.population(size), size, law.batch)
 
     def spent(times: float) -> float:
@@ -35,7 +35,7 @@ def changes(law: Law, size: float, compute: float) -> list[Change]:
 
     listed = [
         Change("as it is", spent(1.0)),
-        Change("twice the size, half the steps", spent(2.0)),
+        *([Change("twice the size, half the steps", spent(2.0))] if 2 * size < law.data.inputs_of(2 * size) else []),
         Change("half the size, twice the steps", spent(0.5)),
         Change("half the data", float(law.risks(size, np.array([max(steps / 2, 1.0)]))[0])),
     ]
@@ -57,7 +57,7 @@ def best_of_schedule(law: Law, size: float, steps: int, name: str) -> float:
     found, limit = law.measures(size), critical_rate(law.population(size), size, law.batch)
     shape, batches, last = rates(name, max(steps, 1)), np.full(max(steps, 1), law.batch), np.array([max(steps, 1)])
     return min(
-        float(stepwise_risks(found, share * limit * shape, batches, law.data.noise, last)[0]) for share in _SHARES
+        float(stepwise_risks(found, share * limit * shape, batches, law.data.label_noise, last)[0]) for share in _SHARES
     )
 
 
@@ -66,7 +66,7 @@ def critical_batch(law: Law, size: float, target: float) -> float:
     found, population, samples = law.measures(size), law.population(size), []
     for batch in _BATCHES:
         limit = critical_rate(population, size, batch)
-        needed = [steps_to(found, share * limit, batch, law.data.noise, target) for share in _FEW_SHARES]
+        needed = [steps_to(found, share * limit, batch, law.data.label_noise, target) for share in _FEW_SHARES]
         samples.append(batch * min(needed))
         if samples[-1] > 2 * samples[0]:
             break

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from dimfree.drawing import draw_account, draw_deviation, legend_label, looks
 from dimfree.onepass.figure import TIME
-from dimfree.onepass.kinds.power_law.section import PowerLaw
+from dimfree.onepass.kinds.projection.section.behind import ProjectedData
+from dimfree.onepass.kinds.projection.section.power_law import PowerLaw
 from dimfree.onepass.problem import OnePassProblem
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 def draw_projected(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str, xr.Dataset]") -> None:
     """Real SGD as markers, theories as lines."""
     data = problem.data
-    assert isinstance(data, PowerLaw)
+    assert isinstance(data, ProjectedData)
+    law = f", α = {data.alpha:g}, β = {data.beta:g}" if isinstance(data, PowerLaw) else ""
     figure.set_size_inches(7.5, 5.5)
     grid, shown = figure.add_gridspec(2, 1, height_ratios=(3, 1)), looks(accounts)
     risk = figure.add_subplot(grid[0])
@@ -31,7 +33,7 @@ def draw_projected(figure: "Figure", problem: OnePassProblem, accounts: "Mapping
     below.set_xlabel(TIME)
     risk.legend(frameon=False)
     figure.suptitle(
-        f"{problem.dimension} features of {data.inputs_of(problem.dimension):,} inputs, α = {data.alpha:g}, β = {data.beta:g}, "
+        f"{problem.dimension} features of {data.inputs_of(problem.dimension):,} inputs{law}, "
         f"learning rate {problem.training.learning_rate:g}, batch {problem.training.batch:,}",
         fontsize=10,
     )

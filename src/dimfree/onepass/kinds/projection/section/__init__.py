@@ -1,0 +1,1 @@
+"""Sections [data] of what is seen through a random projection."""

@@ -1,0 +1,59 @@
+"""Power-law random features (docs/theory/scaling.md, section 0)."""
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+
+from dimfree.onepass.kinds.projection.section.behind import Modes, ProjectedData
+from dimfree.problem.section import Section
+
+if TYPE_CHECKING:
+    from dimfree.onepass.problem import OnePassProblem
+    from dimfree.onepass.projected.population import Population
+
+
+class PerSize(Section):
+    """So many inputs for every feature that the network sees."""
+
+    title: ClassVar[str] = "[data.inputs]"
+    per_size: float = Field(gt=1)
+
+
+class PowerLaw(ProjectedData):
+    """Inputs with variances j^(-2 alpha), and labels sum_j j^(-beta) x_j plus noise, seen through a random projection.
+
+    A network of one linear unit sees `dimension` features xi = W^T x of the `inputs` x, where W has independent entries of
+    variance 1/dimension, drawn from run.seed. Its weights begin at 0. `inputs` is a number, or {per_size = 8}: that many for
+    every feature.
+    """
+
+    kind: Literal["power-law"] = "power-law"
+    alpha: PositiveFloat = 0.7
+    beta: float = 1.2
+    inputs: PositiveInt | PerSize = PerSize(per_size=8.0)
+    noise: NonNegativeFloat = 0.0
+
+    def inputs_of(self, size: float) -> int:
+        """A number, or so many for every feature."""
+        return round(self.inputs.per_size * size) if isinstance(self.inputs, PerSize) else self.inputs
+
+    def population(self, size: float) -> "Population":
+        """A few hundred nodes for any number of inputs."""
+        from dimfree.onepass.projected.population import power_law
+
+        return power_law(self.alpha, self.beta, self.inputs_of(size))
+
+    def modes(self, size: int) -> Modes:
+        """All of them."""
+        j = np.arange(1.0, self.inputs_of(size) + 1)
+        return Modes(j ** (-2 * self.alpha), j**-self.beta)
+
+    def check(self, problem: "OnePassProblem") -> None:
+        """A target of finite energy, too."""
+        if 2 * (self.alpha + self.beta) <= 1:
+            raise ValueError(
+                f"alpha + beta = {self.alpha + self.beta:g}: the target's energy diverges with inputs and there is no power law; "
+                "choose alpha + beta above 0.5."
+            )
+        super().check(problem)
