@@ -35,6 +35,8 @@ QUESTIONS = {
     "What does the law of the inputs change?": ("hidden-manifold", "digits", "power-law", "plateau-spectrum"),
     "What does a budget of compute buy?": (
         "scaling-phases",
+        "scaling-frontier-sgd",
+        "scaling-digits",
         "scaling-chinchilla",
         "scaling-batch",
         "scaling-schedules",

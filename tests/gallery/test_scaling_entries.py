@@ -5,6 +5,8 @@ from matplotlib.figure import Figure
 
 from dimfree.gallery.scaling_batch import ScalingBatch
 from dimfree.gallery.scaling_chinchilla import ScalingChinchilla
+from dimfree.gallery.scaling_digits import ScalingDigits
+from dimfree.gallery.scaling_frontier_sgd import ScalingFrontierSGD
 from dimfree.gallery.scaling_phases import ScalingPhases
 from dimfree.gallery.scaling_schedules import ScalingSchedules
 from dimfree.progress import nobody
@@ -24,6 +26,18 @@ def test_phases_need_the_noise_of_the_steps_and_exponents_that_are_measured():
     wrong = [claim.statement for claim in ScalingPhases(measured=False).claims(data) if not claim.holds]
     assert wrong == ["p in phase IVa at C = 1e6, asymptotically 0.5"]
     assert {"p in phase III at C = 1e10", "q in phase III at C = 1e10"} <= {*failing(ScalingPhases(kernel=False))}
+
+
+@pytest.mark.slow
+def test_the_frontier_needs_many_projections():
+    assert failing(ScalingFrontierSGD()) == []
+    assert "SGD over the frontier at C = 30000, size 256" in failing(ScalingFrontierSGD(projections=1))
+
+
+@pytest.mark.slow
+def test_digits_need_their_spectrum():
+    assert failing(ScalingDigits()) == []
+    assert "largest |mean of drawn projections/equivalent - 1|" in failing(ScalingDigits(isotropic=True))
 
 
 @pytest.mark.slow

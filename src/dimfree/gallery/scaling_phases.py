@@ -85,4 +85,5 @@ class ScalingPhases(Entry[xr.Dataset]):
 
 
 def _frontier(data: xr.Dataset, name: str) -> Frontier:
-    return Frontier(*(data[f"{what}_{name}"].values for what in ("compute", "risk", "size")))
+    compute, risk, size = (data[f"{what}_{name}"].values for what in ("compute", "risk", "size"))
+    return Frontier(compute, risk, size)
