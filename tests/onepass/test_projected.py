@@ -6,6 +6,7 @@ import pytest
 from dimfree.errors import ProblemError, RefusalError
 from dimfree.onepass.linear_mean import LinearRule, exact_risks, momentum_risks
 from dimfree.onepass.projected import companion, exponents, measures
+from dimfree.onepass.projected.embedding import parts
 from dimfree.onepass.projected.frontier import lowest
 from dimfree.onepass.projected.gauss_rules import wheeler
 from dimfree.onepass.projected.mean_risk import chi, critical_rate, mean_risks, mean_shares, steps_to
@@ -219,3 +220,32 @@ def test_phases_meet_at_their_borders():
     """Exponents are continuous from II to III, from Ia to II and from IVa to III."""
     for one, other in [((1, 0.999999), (1, 1.000001)), ((1, 0.499999), (1, 0.500001)), ((0.499999, 1), (0.500001, 1))]:
         np.testing.assert_allclose(phase(*one)[2:], phase(*other)[2:], atol=1e-5)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.7), (1.2, 2.0)])
+def test_embedding_is_nothing_at_the_start_and_falls_as_the_sheet_says(alpha, beta):
+    """F_ac ~ t^(-1 + 1/(2 alpha)) of (3.1), and what is not yet learnt ~ t^(-(2 alpha + 2 beta - 1)/(2 alpha))."""
+    population, d = power_law(alpha, beta, 1e11), 1e8
+    found = parts(equivalent(population, d), population, d, 0.5 / population.trace, 1, 0.0, np.array([0, 1e6, 1e7]))
+    assert abs(found.embedding[0]) < 1e-6 * population.energy
+    slopes = {name: np.log10(getattr(found, name)[2] / getattr(found, name)[1]) for name in ("embedding", "unlearnt")}
+    np.testing.assert_allclose(slopes["embedding"], -1 + 1 / (2 * alpha), atol=0.01)
+    np.testing.assert_allclose(slopes["unlearnt"], -(2 * alpha + 2 * beta - 1) / (2 * alpha), atol=0.01)
+
+
+def test_parts_add_up_to_the_risk():
+    population = power_law(0.7, 1.2, 1000)
+    measures, steps = equivalent(population, 50), np.array([1, 30, 1000])
+    found = parts(measures, population, 50, 0.1, 2, 0.05, steps)
+    np.testing.assert_allclose(sum(found) / 2, mean_risks(measures, 0.1, 2, 0.05, steps), rtol=1e-12)
+
+
+def test_errors_of_exponents_cover_the_spacing_of_sizes():
+    """A risk whose minimum is known: a d^-1 + d^0.5/C has its best size at C^(2/3), which three sizes miss by a little."""
+    sizes, compute = 2.0 ** np.arange(2, 14, 0.5), np.geomspace(1e3, 1e5, 9)
+    risks = np.array([1 / d + 2 * d**0.5 / compute for d in sizes])
+    found = lowest(sizes, risks, compute)
+    p, _ = found.local_exponents()
+    error, _ = found.exponent_errors()
+    assert np.abs(p - 2 / 3).max() < 3 * error.max()
+    assert error.max() < 0.02

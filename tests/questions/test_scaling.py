@@ -34,6 +34,7 @@ def test_what_is_said_has_both_exponents_and_every_change(answer):
     said = answer.summary().replace("\n", " ")
     assert "in phase III" in said
     assert "p = 0.5000, q = 0.6429" in " ".join(said.split())
+    assert "embedding" in said
     for name in ("twice the size", "half the data", "twice the batch", "best constant rate", "cosine", "wsd", "linear"):
         assert name in said
 
@@ -104,6 +105,33 @@ def test_few_inputs_and_label_noise_are_warned_of():
     said = " ".join(df.scaling(given, budget_flops=6e5).summary().split())
     assert "Inputs are 2 times the size" in said
     assert "Label noise 0.1 with a constant rate: the frontier ends near a risk of" in said
+
+
+def test_one_projection_scatters_and_the_answer_says_by_how_much(answer):
+    """docs/theory/scaling.md, section 2.1: sigma/sqrt(d) with sigma 1.7 to 2.3 in phase III, from 24 draws."""
+    size = answer.best()["size"]
+    assert 1.0 < answer.scatter * np.sqrt(size) < 3.5
+    assert f"scatters by {100 * answer.scatter:.0f} % around this risk" in " ".join(answer.summary().split())
+
+
+@pytest.mark.slow
+def test_a_number_of_inputs_is_no_power_law_where_the_trace_grows_with_them():
+    given = df.Problem(
+        data={"kind": "power-law", "alpha": 0.4, "beta": 0.8, "inputs": 20_000}, training={"learning_rate": 0.002}
+    )
+    said = " ".join(df.scaling(given, budget_flops=6e5).summary().split())
+    assert "2 alpha = 0.8: the trace grows with inputs" in said
+    assert "give inputs = {per_size = 4}" in said
+
+
+def test_the_command_chooses_inputs_and_rate_for_small_exponents():
+    """At the command line the problem is always there, and is the example's where it was not given."""
+    done = CliRunner().invoke(app, ["scaling", "--alpha", "0.4", "--beta", "0.8", "--budget-flops", "6e5", "--json"])
+    assert done.exit_code == 0, done.output
+    same = df.scaling(alpha=0.4, beta=0.8, budget_flops=6e5)
+    assert json.loads(done.stdout)["best"]["risk"] == pytest.approx(same.best()["risk"])
+    assert same.law.data.inputs_of(100) == 400
+    assert same.law.rate == pytest.approx(0.5)
 
 
 @pytest.mark.slow
