@@ -54,6 +54,15 @@ def test_a_schedule_of_constant_rate_is_the_best_constant_rate(answer):
     np.testing.assert_allclose(found, listed, rtol=0.02)
 
 
+def test_the_best_schedule_of_all_is_below_every_other(answer):
+    """Batches that double in quarters of the data end within a quarter of a falling rate."""
+    risks = {one.name: one.risk for one in answer.changes}
+    best = risks["best schedule of all"]
+    assert all(best < risk for name, risk in risks.items() if name.endswith("base rate") or name == "as it is")
+    grown = next(risk for name, risk in risks.items() if name.startswith("batch times"))
+    assert 0.8 < grown / risks["cosine, best base rate"] < 1.25
+
+
 def test_one_budget_is_one_line(answer):
     found = df.scaling(budget_flops=6e5)
     lines = found.summary().splitlines()

@@ -14,10 +14,12 @@ import xarray as xr
 from jaxtyping import Float
 from rich.table import Table
 
+from dimfree.errors import ProblemError
 from dimfree.onepass.kinds.projection.section.behind import ProjectedData
 from dimfree.onepass.kinds.projection.section.own import Projected
 from dimfree.onepass.kinds.projection.section.power_law import PowerLaw
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.projected.best_schedule import BestSchedule
 from dimfree.onepass.projected.embedding import Parts
 from dimfree.onepass.projected.estimate import Estimate, estimate
 from dimfree.onepass.projected.phases import Phase, phase
@@ -29,12 +31,13 @@ from dimfree.questions.scaling.markers import Markers, markers
 from dimfree.questions.scaling.scatter import scatter
 from dimfree.questions.scaling.theory import Curves, Law, curves, sizes_for
 from dimfree.questions.scaling.warnings import said_of, said_of_table
-from dimfree.questions.scaling.what_if import Change, changes, critical_batch
+from dimfree.questions.scaling.what_if import Change, changes, critical_batch, searched
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PER_DECADE = 4  # budgets
+_MOST_SEARCHED = 5000  # steps of a schedule
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,6 +69,17 @@ class Scaling(Answer[OnePassProblem]):
         samples = self.asked / size
         rate = self.law.gamma(size) if np.isfinite(size) else np.nan
         return {"compute": self.asked, "size": size, "samples": samples, "learning_rate": rate, "risk": risk}
+
+    def best_schedule(self) -> BestSchedule:
+        """The rates of every step that end lowest for the budget of the single answers, and what certifies them."""
+        best = self.best()
+        steps = round(best["samples"] / self.law.batch) if np.isfinite(best["size"]) else 0
+        if not 0 < steps <= _MOST_SEARCHED:
+            raise ProblemError(
+                f"the best schedule of {steps} steps was asked for, and up to {_MOST_SEARCHED} are searched; choose other budgets of "
+                "compute."
+            )
+        return searched(self.law, best["size"], steps)
 
     def exponents_error(self) -> tuple[float, float]:
         """How well local exponents are known: the median over budgets of what the spacing of sizes leaves open."""

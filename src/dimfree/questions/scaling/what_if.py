@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dimfree.onepass.projected.best_schedule import BestSchedule, best_schedule
 from dimfree.onepass.projected.companion import critical_rate
 from dimfree.onepass.projected.mean_risk import mean_risks, steps_to
 from dimfree.onepass.projected.schedules import rates
@@ -14,6 +15,7 @@ _SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9])  # of the 
 _FEW_SHARES = _SHARES[2::2]
 _BATCHES = 4.0 ** np.arange(6)
 _MOST_STEPS = 20_000
+_FEWEST, _MOST_SEARCHED = 24, 300  # steps for which the best schedule is searched without being asked for
 SCHEDULES = ("cosine", "linear", "wsd")
 
 
@@ -49,6 +51,11 @@ def changes(law: Law, size: float, compute: float) -> list[Change]:
     if steps <= _MOST_STEPS:
         ends = [best_of_schedule(law, size, round(steps), name) for name in SCHEDULES]
         listed += [Change(f"{name}, best base rate", end) for name, end in zip(SCHEDULES, ends, strict=True)]
+        listed.append(
+            Change("batch times 1, 2, 4, 8 in quarters of the data, best rate", growing_batches(law, size, steps))
+        )
+    if steps <= _MOST_SEARCHED:
+        listed.append(Change("best schedule of all", searched(law, size, round(steps)).risk))
     return listed
 
 
@@ -59,6 +66,23 @@ def best_of_schedule(law: Law, size: float, steps: int, name: str) -> float:
     return min(
         float(stepwise_risks(found, share * limit * shape, batches, law.data.label_noise, last)[0]) for share in _SHARES
     )
+
+
+def growing_batches(law: Law, size: float, steps: float) -> float:
+    """The lowest final risk at a constant rate over base rates, with a batch that doubles after every quarter of the samples."""
+    found, limit = law.measures(size), critical_rate(law.population(size), size, law.batch)
+    batches = np.concatenate([np.full(max(round(steps / 4 / times), 1), law.batch * times) for times in (1, 2, 4, 8)])
+    last = np.array([len(batches)])
+    return min(
+        float(stepwise_risks(found, np.full(len(batches), share * limit), batches, law.data.label_noise, last)[0])
+        for share in _SHARES
+    )
+
+
+def searched(law: Law, size: float, steps: int) -> BestSchedule:
+    """The best schedule of all, with its certificate."""
+    limit = critical_rate(law.population(size), size, law.batch)
+    return best_schedule(law.measures(size), limit, law.batch, law.data.label_noise, max(steps, _FEWEST))
 
 
 def critical_batch(law: Law, size: float, target: float) -> float:
