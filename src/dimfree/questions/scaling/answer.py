@@ -30,7 +30,7 @@ from dimfree.questions.scaling.asked import FLOPS, asked_problem, budgets, trace
 from dimfree.questions.scaling.markers import Markers, markers
 from dimfree.questions.scaling.scatter import scatter
 from dimfree.questions.scaling.theory import Curves, Law, curves, sizes_for
-from dimfree.questions.scaling.warnings import said_of, said_of_table
+from dimfree.questions.scaling.warnings import said_of, said_of_rows, said_of_table
 from dimfree.questions.scaling.what_if import Change, changes, critical_batch, searched
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ class Scaling(Answer[OnePassProblem]):
         steps = round(best["samples"] / self.law.batch) if np.isfinite(best["size"]) else 0
         if not 0 < steps <= _MOST_SEARCHED:
             raise ProblemError(
-                f"the best schedule of {steps} steps was asked for, and up to {_MOST_SEARCHED} are searched; choose other budgets of "
-                "compute."
+                f"the best schedule of {steps} steps was asked for, and up to {_MOST_SEARCHED} are searched; "
+                "choose other budgets of compute."
             )
         return searched(self.law, best["size"], steps)
 
@@ -89,7 +89,7 @@ class Scaling(Answer[OnePassProblem]):
     def said(self) -> Iterator[Table | str]:
         """The table over budgets, the phase, one budget, what else it could buy, SGD, warnings; for one budget a line."""
         best = self.best()
-        yield from self._of_rows()
+        yield from said_of_rows(self.law, self.estimate)
         line = (
             f"Compute {best['compute']:.3g} (size x samples; {FLOPS * best['compute']:.3g} flops at {FLOPS} for each): "
             f"size {best['size']:.4g}, {best['samples']:.4g} samples, learning_rate {best['learning_rate']:.3g}, "
@@ -152,20 +152,6 @@ class Scaling(Answer[OnePassProblem]):
         for number, parts in zip(self.rows, self.parts, strict=True):
             table.add_row(f"{self.curves.frontier.compute[number]:.3g}", *_percent(parts))
         return table
-
-    def _of_rows(self) -> Iterator[str]:
-        """What of a table is left out, and its exponents."""
-        data, found = self.law.data, self.estimate
-        if isinstance(data, Projected) and data.pool is not None:
-            yield from data.pool.left_out()
-        if found is None:
-            return
-        others = ", ".join(f"{name} {100 * share:.0f} %" for name, share in found.phases.items())
-        yield (
-            f"alpha = {found.alpha:.3f} (± {found.by_chance[0]:.3f} by chance, ± {found.by_window[0]:.2g} by the window of ranks)"
-            f", beta = {found.beta:.3f} (± {found.by_chance[1]:.3f}, ± {found.by_window[1]:.2g})"
-            + (f"; phases of drawn tables and windows: {others}." if others else ".")
-        )
 
     def _of_phase(self) -> str:
         error = self.exponents_error()

@@ -1,4 +1,4 @@
-"""What numbers of a scaling law must not be trusted for, a sentence each (docs/theory/scaling.md, sections 3 and 6)."""
+"""What is said of a table, and what numbers of a scaling law must not be trusted for (docs/theory/scaling.md, sections 3, 6)."""
 
 from collections.abc import Iterator
 
@@ -40,6 +40,20 @@ def said_of(law: Law, found: Curves, phase: Phase, compute: float, scatter: floa
         yield from _label_noise(law, float(size))
         if scatter > _SCATTER:
             yield f"One projection of size {size:.3g} scatters by {100 * scatter:.0f} % around this risk, the mean over them."
+
+
+def said_of_rows(law: Law, found: Estimate | None) -> Iterator[str]:
+    """What of a table is left out, and its exponents."""
+    if law.data.pool is not None:
+        yield from law.data.pool.left_out()
+    if found is None:
+        return
+    others = ", ".join(f"{name} {100 * share:.0f} %" for name, share in found.phases.items())
+    yield (
+        f"alpha = {found.alpha:.3f} (± {found.by_chance[0]:.3f} by chance, ± {found.by_window[0]:.2g} by the window of ranks)"
+        f", beta = {found.beta:.3f} (± {found.by_chance[1]:.3f}, ± {found.by_window[1]:.2g})"
+        + (f"; phases of drawn tables and windows: {others}." if others else ".")
+    )
 
 
 def said_of_table(found: Estimate) -> Iterator[str]:
