@@ -27,6 +27,7 @@ QUESTIONS = {
     "What does SGD do on a data set that it revisits?": (
         "mixture-vanilla", "mixture-persistent", "three-clusters", "effective-temperature", "temperature-persistent",
         "dmft-vs-size", "sign-retrieval", "reuse-batches", "overfitting-in-time", "momentum-on-data", "deep-linear",
+        "batch-protocols", "specialisation-finite-data",
     ),
     "How many samples does a learner need?": (
         "perceptron", "double-descent", "robust", "covariate-ridge", "covariate-logistic",
