@@ -1,11 +1,15 @@
 """Two-layer networks on a data set as problems: files, refusals, and dmft beside multi-pass."""
 
+import re
 import warnings
 
+import jax
 import numpy as np
 import pytest
 
 import dimfree as df
+from dimfree.dataset.committee.linear import solve_linear
+from dimfree.dataset.committee.problem_model import network_model, network_start
 from dimfree.dataset.committee.theory import SeveralUnits
 from dimfree.setting import model_of
 
@@ -131,6 +135,59 @@ def test_the_bias_of_paths_is_said_and_small_by_default():
     assert not SeveralUnits(640_000, 4).warns(problem, model)
     short = network(**{"run.until": 30.0})
     assert not SeveralUnits(4000, 4).warns(short, model_of(short))
+
+
+LINEAR = {"network.activation": "linear", "network.second_layer": "fixed", "data.samples": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit"),
+    [
+        ({}, 4 / 9),  # 2/(|u|² (1 + 2)²), |u|² = 1/2
+        ({"training.momentum": 0.5}, 6 / 9),
+        ({"training.weight_decay": 0.5}, 2 / (0.5 + 4.5)),
+        ({"network.second_layer_start": [1.5, -0.5]}, 2 / (0.625 * 9)),
+        ({"training.batch_fraction": 0.5, "training.persistence": 9.0}, 8 / 9),
+    ],
+)
+def test_linear_units_are_refused_from_the_largest_stable_rate_on(changes, limit):
+    for rate, message in ((0.999 * limit, None), (1.001 * limit, f"not below the largest stable value {limit:.4g} of")):
+        problem = network(**LINEAR, **changes, **{"training.learning_rate": rate, "run.until": 9.0})
+        refusal = df.theories.DMFT().refuses(problem, model_of(problem))
+        assert (refusal is None) if message is None else (message in refusal)
+
+
+def test_batches_that_are_drawn_anew_leave_less_room_for_the_rate():
+    """The mean step would allow 4/9; the exact theory grows just above the limit, and not below."""
+    changes = {**LINEAR, "training.batch_fraction": 0.1, "training.gradient": "mean"}
+    message = df.theories.DMFT().refuses(network(**changes), model_of(network(**changes)))
+    limit = float(re.search(r"value (\S+) of", message)[1])
+    assert 0.01 < limit < 0.4
+    ends = []
+    for factor in (0.95, 1.05):
+        problem = network(**changes, **{"training.learning_rate": factor * limit})
+        start = network_start(problem, jax.random.key(0), frozenset())
+        ends.append(solve_linear(network_model(problem), start, 120).train_loss[[60, 120]])
+    assert ends[0][1] < ends[0][0]
+    assert ends[1][1] > ends[1][0]
+
+
+def test_a_rate_at_which_straight_units_do_not_settle_is_named():
+    relu = {"network.activation": "relu", "network.second_layer": "fixed", "data.samples": 4.0, "run.until": 6.0}
+    fast, slow = (
+        network(**relu, **{"training.learning_rate": rate}) for rate in (1.0, 0.8)
+    )  # 2/(|u|² (1 + 2)²/2) = 8/9
+    (said,) = SeveralUnits(4000, 4).warns(fast, model_of(fast))
+    assert "learning_rate = 1 is above about 0.89, from where on relu units no longer settle down" in said
+    assert not SeveralUnits(4000, 4).warns(slow, model_of(slow))
+
+
+def test_more_paths_than_memory_are_refused_before_they_are_drawn(monkeypatch):
+    monkeypatch.setenv("SLURM_MEM_PER_NODE", "4000")
+    with pytest.raises(
+        df.errors.RefusalError, match=r"dmft is not started: it needs .* GB of memory where the machine has 4"
+    ):
+        df.solve(network(**RUN), by=df.theories.DMFT(paths=10**8))
 
 
 def test_scaling_is_that_of_one_pass_problems():

@@ -1,19 +1,22 @@
 """What the DMFT of a network answers: exactly for linear units, else by ensembles of paths (docs/theory/committee-dmft.md)."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import numpy as np
-from jaxtyping import Array, Int, Key
+from jaxtyping import Array, Float64, Int, Key
 
 from dimfree.dataset.committee.linear import solve_linear
 from dimfree.dataset.committee.model import CommitteeModel
 from dimfree.dataset.committee.paths import bias, default_paths, fewest_paths, memory, solve_paths
+from dimfree.dataset.committee.problem import NetworkProblem
+from dimfree.dataset.committee.stability import restless, unstable
 from dimfree.dataset.committee.start import CommitteeStart
 from dimfree.dataset.committee.taught import fresh_errors
 from dimfree.description import Cost, Times, Values
 from dimfree.problem import Problem
+from dimfree.problem.network import canonical_layer
 from dimfree.system import cores
 
 _MOST_PATHS = 32_000  # more are not worth their time unless they are asked for
@@ -30,8 +33,8 @@ class SeveralUnits(NamedTuple):
     ensembles: int
 
     def refuses(self, problem: Problem, model: CommitteeModel) -> str | None:
-        """Nothing: batches and starts that do not exist are refused with the problem."""
-        return None
+        """A rate at which linear units diverge; batches and starts that do not exist are refused with the problem."""
+        return unstable(model, _layer(problem))
 
     def cost(self, problem: Problem, model: CommitteeModel) -> Cost:
         """Quadratic in the number of steps and of units for paths, cubic in the steps for linear units."""
@@ -52,14 +55,17 @@ class SeveralUnits(NamedTuple):
         return max(wished, fewest_paths(model, steps))
 
     def warns(self, problem: Problem, model: CommitteeModel) -> tuple[str, ...]:
-        """Say how large the bias of the paths may be, where it is above one per cent."""
+        """Say how large the bias of the paths may be, where it is above one per cent, and which rate is too large."""
+        return tuple(one for one in (restless(model, _layer(problem)), self._biased(problem, model)) if one)
+
+    def _biased(self, problem: Problem, model: CommitteeModel) -> str | None:
         steps = problem.steps(problem.run.until)
         found = 0.0 if model.linear else bias(model, steps, self.how_many(model, steps))
         if found < _LARGE_BIAS:
-            return ()
+            return None
         return (
             f"the paths of dmft may have a bias of up to {found:.1%} in the noise of the forces (samples * width * steps / "
-            f"paths); use DMFT(paths={default_paths(model, steps)}) for 1 %.",
+            f"paths); use DMFT(paths={default_paths(model, steps)}) for 1 %."
         )
 
     def replica(
@@ -83,6 +89,11 @@ def observed(model: CommitteeModel, seen: dict[str, Values]) -> dict[str, Values
     if not model.labels.signs:
         seen = {name: values for name, values in seen.items() if name != "train_error"}
     return seen | fresh_errors(model, seen["M"], seen["Q"], seen["a"])
+
+
+def _layer(problem: Problem) -> Float64[np.ndarray, " p"]:
+    """The second layer at the start."""
+    return canonical_layer(cast(NetworkProblem, problem).network)
 
 
 def _two_times(model: CommitteeModel, found: Mapping[str, Values], at: Int[np.ndarray, " t"]) -> dict[str, Values]:
