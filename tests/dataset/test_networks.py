@@ -1,21 +1,26 @@
 """Networks of several units on a data set: every solver meets one that shares no equation with it."""
 
+import tracemalloc
+from itertools import pairwise
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import dimfree as df
 from dimfree.dataset.committee.batches import Batches
-from dimfree.dataset.committee.descent import run_network
+from dimfree.dataset.committee.descent import run_memory, run_network
 from dimfree.dataset.committee.fresh import solve_fresh
 from dimfree.dataset.committee.linear import solve_linear
 from dimfree.dataset.committee.model import CommitteeModel
-from dimfree.dataset.committee.paths import bias, default_paths, solve_paths
+from dimfree.dataset.committee.paths import bias, default_paths, memory, solve_paths
 from dimfree.dataset.committee.protocol import check_protocol
 from dimfree.dataset.committee.spectral import solve_spectral
 from dimfree.dataset.committee.start import CommitteeStart
 from dimfree.dataset.committee.taught import risks
 from dimfree.dataset.committee.two_steps import two_steps
+from dimfree.dataset.dmft.paths import solve_ensemble
 from dimfree.dataset.dmft.square import solve
 from dimfree.dataset.multi_pass_model import multi_pass_model
 from dimfree.errors import ProblemError, RefusalError
@@ -223,3 +228,61 @@ def test_an_impossible_start_is_refused():
 def test_an_unknown_protocol_is_refused_with_the_nearest_one():
     with pytest.raises(ProblemError, match="there is no protocol of batches 'twise'; did you mean 'twice'"):
         check_protocol("twise", 0.1, 0.5, 0.0, 5)
+
+
+@pytest.mark.slow
+def test_one_pass_in_small_batches_is_the_ode_of_fresh_samples():
+    """Equation (9) is an Euler scheme of it as c = b alpha goes to 0; extrapolated, both are one (section 5.2)."""
+    rows = []
+    for c in 0.5 ** np.arange(1, 6):
+        small = model(BROKEN, units="erf", alpha=c, eta=1.5, Delta=0.02)
+        last = solve_fresh(small, BROKEN, round(10 / c))
+        rows.append(np.concatenate([last.M[-1], last.Q[-1]]))
+    for order in range(1, len(rows)):
+        rows = [(2**order * finer - coarser) / (2**order - 1) for coarser, finer in pairwise(rows)]
+    fresh = df.Problem(
+        data=df.Teacher(units=2, noise=0.02),
+        network=df.TwoLayer(width=2),
+        training=df.OnePass(learning_rate=1.5),
+        start=df.OverlapStart(Q=BROKEN.Q.tolist(), M=BROKEN.M.tolist()),
+        run=df.Run(until=7.5, points=2),
+    )
+    ode = df.solve(fresh)
+    np.testing.assert_allclose(rows[0], np.concatenate([ode["M"].values[-1, 0], ode["Q"].values[-1, 0]]), atol=1e-8)
+
+
+@pytest.mark.slow
+def test_one_unit_on_a_sphere_in_a_heat_bath_is_the_linear_teacher():
+    """Paths of both solvers, which share no line but the basis of functions."""
+    steps, keys = 12, jax.random.split(jax.random.key(7), 12)
+    one = model(ONE, spherical=True, temperature=0.1, b=0.5, Delta=0.2)
+    numbers = {"b": 0.5, "temperature": 0.1, "spherical": True, "label_noise": 0.2}
+    single = multi_pass_model("linear-teacher", loss("square"), alpha=2.0, eta=0.3, m0=0.3, c0=1 - 0.3**2, **numbers)
+    found = [solve_paths(one, ONE, steps, key, 4000) for key in keys]
+    runs = [solve_ensemble(single, steps, jax.random.key(8), 4000, 12, False, number) for number in range(12)]
+    m, C, train_loss = (np.concatenate([getattr(run, name) for run in runs]) for name in ("m", "C", "train_loss"))
+    pairs = {
+        "m": (np.stack([run.M[:, 0, 0] for run in found]), m),
+        "C": (np.stack([run.C[-1, :, 0, 0] for run in found]), C[:, -1]),
+        "train_loss": (np.stack([run.train_loss for run in found]), train_loss),
+    }
+    for name, (x, y) in pairs.items():
+        error = np.hypot(*(values.std(axis=0, ddof=1) / 12**0.5 for values in (x, y)))
+        z = np.where(error > 1e-9, (x.mean(axis=0) - y.mean(axis=0)) / np.maximum(error, 1e-9), 0.0)
+        assert rms(z) < 2, (name, z)
+        assert np.abs(z).max() < 4.5, (name, z)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", ["paths", "descent"])
+def test_the_memory_that_is_predicted_is_what_is_taken(solver):
+    one, at = model(BROKEN, units="erf", d=1500), np.arange(5)
+    if solver == "paths":
+        predicted, run = memory(one, 40, 8000), lambda: solve_paths(one, BROKEN, 40, jax.random.key(1), 8000)
+    else:
+        predicted, run = run_memory(one, 5), lambda: run_network(one, BROKEN, at, jax.random.key(1))
+    tracemalloc.start()
+    run()
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert predicted / 2 < taken < 2 * predicted, (predicted, taken)
