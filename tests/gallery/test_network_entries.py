@@ -60,12 +60,9 @@ def test_claims_hold_and_are_drawn(name):
         (OverfittingInTime(noise=0.02, dimension=100, seeds=4), {1, 2, 4, 5}),  # little noise to fit
         (MomentumOnData(rate=0.4, dimension=100, seeds=4), {0, 1, 2}),  # smaller steps
         (DeepLinear(weight_decay=0.1, dimension=100, seeds=4), {2, 3}),  # decay conserves nothing
-        (
-            BatchProtocols(batch_fraction=1.0, dimension=20, seeds=100),
-            {0, 1, 2, 3, 4, 5, 6},
-        ),  # full batches, few dimensions
+        (BatchProtocols(batch_fraction=1.0, dimension=4, seeds=200), {0, 1, 2, 3, 4, 5, 6}),  # full, in few dimensions
         (SpecialisationOnData(head_start=0.0, samples=(1.0,), seeds=4), {0, 2}),  # units that begin alike
-        (SpecialisationOnData(weight_decay=0.02, samples=(1.0,), seeds=4), {0, 2, 3}),  # decay keeps from overfitting
+        (SpecialisationOnData(weight_decay=0.02, samples=(1.0,), seeds=4), {0, 3}),  # decay keeps from overfitting
         (SpecialisationOnData(steps=20, samples=(8.0, 32.0), seeds=4), {0, 2, 4, 5, 6}),  # stopped too soon
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, set) else None,
