@@ -15,7 +15,7 @@ What happens in training
     descriptions, settings     everything that there is to run
 
 Questions about a problem
-    regime, exit_times, sample_complexity, spectral, fluctuations, band, couplings, temperature, laziness, curve,
+    regime, exit_times, sample_complexity, spectral, fluctuations, band, couplings, temperature, stopping, laziness, curve,
     scaling (the best size and samples for a budget of compute),
     optimise (the best schedule of learning rates), schedule_table (a schedule for PyTorch or optax)
 
@@ -139,6 +139,7 @@ if TYPE_CHECKING:
     from dimfree.questions.schedules.export import schedule_table as schedule_table
     from dimfree.questions.schedules.optimise import optimise as optimise
     from dimfree.questions.spectral.answer import spectral as spectral
+    from dimfree.questions.stopping.answer import stopping as stopping
     from dimfree.questions.temperature.answer import temperature as temperature
     from dimfree.readings.landmarks import crossing_times as crossing_times
     from dimfree.readings.landmarks import plateau as plateau
@@ -214,6 +215,7 @@ _HOMES = {
     "dimfree.questions.schedules.export": ("schedule_table",),
     "dimfree.questions.schedules.optimise": ("optimise",),
     "dimfree.questions.spectral.answer": ("spectral",),
+    "dimfree.questions.stopping.answer": ("stopping",),
     "dimfree.questions.temperature.answer": ("temperature",),
     "dimfree.readings.landmarks": ("crossing_times", "plateau"),
     "dimfree.registry": ("descriptions", "settings"),

@@ -27,6 +27,8 @@ from dimfree.questions.schedules.parts import steerable
 from dimfree.questions.schedules.search import Course
 from dimfree.questions.spectral.answer import Outcome, Spectral
 from dimfree.questions.spectral.descent import Descent
+from dimfree.questions.stopping.answer import Account as Trained
+from dimfree.questions.stopping.answer import Stopping
 from dimfree.questions.temperature.answer import Account as Curve
 from dimfree.questions.temperature.answer import Temperature
 
@@ -105,6 +107,13 @@ ANSWERS: list[Answer] = [
         ),
         0.02,
         "the loss is [data] of another kind.",
+    ),
+    Stopping(
+        df.extend.NetworkProblem(run=df.Run(seed=7, times=(1.0, 2.0))),
+        (Trained("dmft", np.array([[0.3, 0.31], [0.1, 0.12], [0.2, 0.19]]), np.zeros((3, 2))),),
+        None,
+        "the loss is [data] of another kind.",
+        None,
     ),
     LearningCurve(
         df.extend.DataSetProblem(data=df.SignTeacher(), run=df.Run(seed=7)),

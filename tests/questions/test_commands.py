@@ -29,6 +29,7 @@ def test_what_one_may_ask():
         "fluctuations",
         "couplings",
         "temperature",
+        "stopping",
         "laziness",
         "spectral",
         "curve",

@@ -30,6 +30,7 @@ _OWN = tuple(
         "bounds",
         "couplings",
         "temperature",
+        "stopping",
         "laziness",
         "curves",
         "schedules",
@@ -94,9 +95,12 @@ class Question(Generic[P]):
                     f"{self.asked} are not derived for {given.unusual}; leave it out, or use dimfree compare."
                 )
             return given
+        key, words = ("data", kinds)
+        if getattr(getattr(given, "data", None), "kind", None) in kinds:  # the same data, trained on in another way
+            key, words = "training", next(one for one in settings() if one.problem is cls).kinds("training")
         raise RefusalError(
             f"{self.asked} are about training on {self.about}, and this problem is training on {model_of(given).about}; "
-            f"set data.kind = {' or '.join(map(repr, kinds))}."
+            f"set {key}.kind = {' or '.join(map(repr, words))}."
         )
 
     def plane_of(self, problem: "Problem") -> dict[str, object] | None:
