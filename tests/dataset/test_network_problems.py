@@ -78,6 +78,9 @@ def network(**changes):
         ({"run.starts": 2}, "run.starts = 2, but all data sets begin at one start"),
         ({"dimension": 3}, "2 units and 2 teachers do not fit into dimension 3"),
         ({"data.overlap": [[1.0, 1.0], [1.0, 1.0]]}, "overlap is singular"),
+        ({"data.flip": 0.1}, 'flip is for labels = "sign", and labels are .value.; leave it out'),
+        ({"data.labels": "sign", "data.flip": 0.6}, "flip must be at least 0 and below 0.5; got 0.6"),
+        ({"data.labels": "logistic", "data.noise": 0.1}, "which are random by themselves"),
         ({"data.second_layer": [1.0]}, "second_layer has 1 entries for 2 units"),
     ],
 )
@@ -117,6 +120,37 @@ def test_classes_have_a_test_error_and_the_logistic_loss():
         df.Problem(data={"kind": "teacher", "labels": "sign"}, training={"kind": "multi-pass"}).training.loss
         == "logistic"
     )
+
+
+CLASSES = [
+    {"data.labels": "sign", "data.flip": 0.2, "data.noise": 0.0, "training.loss": "logistic"},
+    {"data.labels": "logistic", "data.slope": 3.0, "data.noise": 0.0, "training.loss": "logistic"},
+]
+
+
+def test_wrong_labels_are_in_the_test_error():
+    """A share of (1 - flip) of all labels is wrong where f is, the rest where it is right."""
+    errors = []
+    for flip in (0.0, 0.2):
+        problem = network(**RUN, **CLASSES[0]).replace(**{"data.flip": flip})
+        errors.append(float(df.simulate(problem.replace(**{"run.replicas": 1}))["test_error"].values[0, 0]))
+        assert df.loads(df.dumps(problem)) == problem
+    assert errors[1] == pytest.approx(0.2 + 0.6 * errors[0], abs=1e-6)  # up to the quadrature
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("classes", CLASSES)
+def test_dmft_is_where_training_on_random_classes_is(classes):
+    problem = network(**classes).replace(
+        **{"dimension": 600, "run.until": 12.0, "run.points": 9, "run.replicas": 40, "network.second_layer": "fixed"}
+    )
+    real, theory = df.simulate(problem), df.solve(problem)
+    for name in ("M", "train_loss", "train_error", "risk", "test_error"):
+        pair = [one[name].transpose("time", "replica", ...).values[1:] for one in (real, theory)]
+        error = np.hypot(*(values.std(axis=1, ddof=1) / values.shape[1] ** 0.5 for values in pair))
+        z = (pair[0].mean(axis=1) - pair[1].mean(axis=1)) / error
+        assert np.sqrt((z**2).mean()) < 2, (name, z)
+        assert np.abs(z).max() < 4.5, (name, z)
 
 
 def test_linear_units_are_exact_and_have_responses():

@@ -32,7 +32,7 @@ def draw(figure: "Figure", problem: NetworkProblem, accounts: "Mapping[str, xr.D
             draw_account(axes, shown[title], data["time"].values, data[name].values, label)
         _several(M, shown[title], data, "M", label)
         _several(last, shown[title], data, "a" if trained else "Q", label)
-    signs = problem.data.labels == "sign"
+    signs = problem.data.labels != "value"
     risk.set(ylabel="mean loss on fresh samples" if signs else "risk on fresh samples")
     loss.set(ylabel="mean loss on the data set", xlabel=_TIME)
     M.set(ylabel="overlaps $M_{ir}$ with teachers", xlabel=_TIME)

@@ -32,8 +32,9 @@ def _default_noise(values: dict[str, Any]) -> float:
 class DataSetTeacher(Section):
     """Gaussian inputs, labels from a teacher network of `units` hidden units plus label noise, `samples` of them per dimension.
 
-    labels = "sign" are the sign of the teacher plus noise. A single-index link is a teacher with one unit and the link as its
-    activation.
+    labels = "sign" are the sign of the teacher plus noise, the wrong one with probability `flip`; labels = "logistic" are +1 with
+    probability 1/(1 + exp(-slope f*)) and else -1, f* being the output of the teacher. A single-index link is a teacher with one
+    unit and the link as its activation.
     """
 
     title: ClassVar[str] = "[data]"
@@ -44,7 +45,9 @@ class DataSetTeacher(Section):
     second_layer: float | tuple[float, ...] = 1.0
     overlap: Literal["orthonormal"] | Matrix = "orthonormal"
     scaling: Scaling = "mean"
-    labels: Literal["value", "sign"] = "value"
+    labels: Literal["value", "sign", "logistic"] = "value"
+    flip: Annotated[float, Field(exclude_if=lambda given: given == 0)] = 0.0
+    slope: Annotated[PositiveFloat, Field(exclude_if=lambda given: given == 1)] = 1.0
     noise: NonNegativeFloat = Field(default_factory=_default_noise)
 
     @model_validator(mode="after")
@@ -59,9 +62,22 @@ class DataSetTeacher(Section):
                 raise ValueError(
                     "overlap is singular: a teacher is a combination of the others; give independent ones."
                 )
+        self._check_labels()
         if not np.any(self.second_layer):
             raise ValueError("the label is constant: second_layer is 0 for every unit, so there is nothing to learn.")
         return self
+
+    def _check_labels(self) -> None:
+        if not 0 <= self.flip < 0.5:
+            raise ValueError(f"flip must be at least 0 and below 0.5; got {self.flip:g} (swap the classes instead).")
+        for key, given, kind in (("flip", self.flip != 0, "sign"), ("slope", self.slope != 1, "logistic")):
+            if given and self.labels != kind:
+                raise ValueError(f'{key} is for labels = "{kind}", and labels are {self.labels!r}; leave it out.')
+        if self.noise and self.labels == "logistic":
+            raise ValueError(
+                f'noise = {self.noise:g} does not go with labels = "logistic", which are random by themselves; leave noise out, '
+                "or lower slope."
+            )
 
     @property
     def teacher_overlap(self) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":

@@ -6,10 +6,10 @@ from jaxtyping import Array, Key
 
 from dimfree.dataset.committee.loss import network_loss
 from dimfree.dataset.committee.model import CommitteeModel
-from dimfree.dataset.committee.problem import NetworkProblem
+from dimfree.dataset.committee.problem import DataSetTeacher, NetworkProblem
 from dimfree.dataset.committee.start import CommitteeStart
 from dimfree.errors import ProblemError
-from dimfree.functions.label_law import GaussianValues, LabelLaw, Signs
+from dimfree.functions.label_law import GaussianValues, LabelLaw, LogisticClasses, Signs
 from dimfree.functions.named import activation
 from dimfree.functions.schedule import schedule
 from dimfree.functions.target import Committee
@@ -28,9 +28,6 @@ def network_model(problem: NetworkProblem) -> CommitteeModel:
             )
     layer = np.broadcast_to(np.asarray(data.second_layer, dtype=float), (data.units,))
     stretch = data.units * prefactor(data.scaling, data.units)
-    labels: LabelLaw = GaussianValues()
-    if data.labels == "sign":
-        labels = Signs(jax.device_put(0.0), blurred=data.noise > 0)
     decay_a = training.weight_decay if training.second_layer_decay == "same" else training.second_layer_decay
     numbers = {
         "alpha": data.samples,
@@ -53,11 +50,22 @@ def network_model(problem: NetworkProblem) -> CommitteeModel:
         rescaled=training.gradient == "mean",
         activation=sigma,
         target=Committee(taught, jax.device_put(layer * stretch), jax.device_put(data.teacher_overlap)),
-        labels=labels,
+        labels=_label_law(data),
         loss=network_loss(training.loss, training.width),
         schedule=schedule(training.schedule),
         **{name: jax.device_put(float(number)) for name, number in numbers.items()},
     )
+
+
+def _label_law(data: DataSetTeacher) -> LabelLaw:
+    """Values with noise, or classes."""
+    match data.labels:
+        case "sign":
+            return Signs(jax.device_put(data.flip), blurred=data.noise > 0)
+        case "logistic":
+            return LogisticClasses(jax.device_put(data.slope))
+        case _:
+            return GaussianValues()
 
 
 def network_start(problem: NetworkProblem, key: Key[Array, ""], needs: frozenset[str]) -> CommitteeStart:
