@@ -52,7 +52,7 @@ def test_the_best_ridge_is_said_first_and_is_what_scikit_learn_takes(found):
 def test_the_search_says_where_it_ends(tmp_path):
     """Columns a thousand times as small want a ridge that is a million times as small."""
     small = df.curve(SQUARE, points=2, seeds=0, **table(tmp_path, np.full(COLUMNS, 1e-3)))
-    assert "The search ends there, at 1e-05 and 100" in small.summary().splitlines()[0]
+    assert "The search ends there (it goes from 1e-05 to 100)" in small.summary().splitlines()[0]
 
 
 @pytest.mark.parametrize("loss", LEARNERS)
@@ -99,5 +99,5 @@ def test_the_best_ridge_for_labels_that_no_gaussian_teacher_gives_is_a_rough_gui
     digits = df.curve(SQUARE.replace(**{"training.loss": "logistic"}), samples=[2.0], seeds=0, features="digits")
     assert "on the centred pixels / 16: LogisticRegression(C=" in digits.advice
     assert digits.advice.endswith(
-        "Cross-validate around it: no Gaussian teacher gives these labels, and theory is a rough guide."
+        "Cross-validate around it: no Gaussian teacher produces these labels, so the theory is a rough guide."
     )

@@ -1,1 +1,1 @@
-"""Questions about a problem beside how training goes, each a folder with its record, answer, figure and formulas."""
+"""Questions about a problem other than how training goes; each is a folder with its record, answer, figure and formulas."""

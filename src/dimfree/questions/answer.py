@@ -36,22 +36,22 @@ class Answer(ABC, Generic[P]):
 
     @abstractmethod
     def values(self) -> dict[str, object]:
-        """The numbers by name; `to_dict` makes plain data of them."""
+        """The numbers by name; `to_dict` turns them into plain data."""
 
     @abstractmethod
     def datasets(self) -> Mapping[str, xr.Dataset]:
-        """Everything with names, one dataset per account."""
+        """All numbers with labelled axes, one dataset per account."""
 
     @abstractmethod
     def draw(self, figure: "Figure") -> None:
         """Draw into an empty figure with constrained layout; the answer chooses its size."""
 
     def __rich__(self) -> Group:
-        """The answer as a terminal shows it."""
+        """The answer as it is printed in a terminal."""
         return Group(*(Text(part) if isinstance(part, str) else slim(part) for part in self.said()))
 
     def summary(self) -> str:
-        """Everything that is said, as text; sentences are not broken into lines."""
+        """All tables and sentences as text, one sentence per line."""
         return plain_text(self.said())
 
     def __repr__(self) -> str:
@@ -59,7 +59,7 @@ class Answer(ABC, Generic[P]):
         return self.summary()
 
     def to_dict(self) -> dict[str, object]:
-        """Problem and numbers as plain data; what is not a finite number is None."""
+        """The problem and the numbers as plain data; NaN and infinity become None."""
         return {"problem": self.problem.model_dump(mode="json")} | plain(self.values())
 
     def to_tree(self) -> xr.DataTree:
@@ -75,11 +75,11 @@ class Answer(ABC, Generic[P]):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command line: 0 unless the answer is that something fails."""
+        """The exit code of the command: 0, unless the answer itself is a failure."""
         return 0
 
     def files(self, folder: Path, name: str) -> dict[str, Path]:
-        """Write everything into a folder, under the name of the question; return the files by what they are."""
+        """Write figure and numbers into a folder, named after the question; return the paths of the files by what they hold."""
         written = {"figure": folder / f"{name}.png", "results": folder / f"{name}.nc"}
         self.plot(written["figure"])
         self.save(written["results"])

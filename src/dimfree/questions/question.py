@@ -46,10 +46,10 @@ class Option(NamedTuple):
     kind: type[int] | type[float] | type[str]
     default: float | str | None = None
     smallest: int | None = None
-    flag: str = ""  # the word after --, where that is not the argument's name
+    flag: str = ""  # the name of the option, where it differs from the argument's
 
 
-MOST = 1000  # numbers along an axis of an answer that is computed all at once
+MOST = 1000  # numbers along one axis of an answer, all of which are computed together
 
 
 def check_count(name: str, count: int) -> None:
@@ -60,20 +60,20 @@ def check_count(name: str, count: int) -> None:
 
 @dataclass(frozen=True)
 class Question(Generic[P]):
-    """A question about a problem beside how training goes."""
+    """A question about a problem other than how training goes."""
 
     name: str  # the word at the command line, and the name of the files
     help: str  # one line
-    asked: str  # the question in the plural, for "... are about training on ..."
-    about: str  # the end of that sentence
+    asked: str  # the subject of the sentence "... are about training on ...", in the plural
+    about: str  # how that sentence ends
     problem: str  # module:class of the problems that it is about
     answer: str  # module:function(problem, **options) -> Answer
-    kinds: tuple[str, ...] = ()  # of data; left out, all that its problems may have
+    kinds: tuple[str, ...] = ()  # kinds of data that it is about; left out, all that its problems may have
     options: Mapping[str, Option] = field(default_factory=dict)
     embedded: Mapping[str, object] = field(
         default_factory=dict
     )  # how its default problem differs from that of its setting
-    quick: bool = False  # answered at once: files are written only on demand
+    quick: bool = False  # answered within a moment, so that files are written only on request
     plane: str = ""  # module:function(problem) -> a diagram as data, in which the problem is a point
 
     def example(self) -> P:
@@ -111,7 +111,7 @@ class Question(Generic[P]):
         return drawn
 
     def ask(self, problem: "Problem", watch: PartWatcher, **options: object) -> "Answer[P]":
-        """The answer; `watch` takes the part that is being done and the share of all work done, where that takes time."""
+        """Answer the question; what takes time calls `watch` with the part that it is at, and the share of all work done."""
         function = imported(self.answer)
         for name, value in options.items():
             if isinstance(value, float) and isnan(value):

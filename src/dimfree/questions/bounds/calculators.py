@@ -1,4 +1,4 @@
-"""The theorems that say how far SGD is from its limit, as calculators (docs/theory/mean-field.md, section g).
+"""Calculators for the theorems that bound how far SGD is from its limit (docs/theory/mean-field.md, section g).
 
 All are upper bounds with unknown constants K or C, never predictions. The smallest constant with which a bound holds on a
 sweep can be measured. Letters: N neurons (p in some papers) of D parameters, step eps, time T, dimension d, P
@@ -20,15 +20,15 @@ from dimfree.errors import ProblemError, RefusalError
 from dimfree.functions.activation import Activation, PiecewiseLinear, Polynomial
 
 Sizes = Mapping[str, float]
-_FAR = 1e8  # a function that still grows here is not bounded
+_FAR = 1e8  # a function that still grows at this argument counts as unbounded
 
 
 class Known(NamedTuple):
-    """What is known of a problem; assumptions about values that are not given are not tested."""
+    """What is known about a problem; assumptions about values that are left out are not tested."""
 
     activation: Activation | None = None
     largest_label: float | None = None
-    largest_coefficient: float | None = None  # of |a| at the start
+    largest_coefficient: float | None = None  # the largest |a| at the start
 
 
 Assumption = Callable[[Known, Sizes], str | None]

@@ -1,6 +1,6 @@
 """The bound on the fluctuations of SGD, e^(C t) sqrt(gamma/(p d)), with the smallest C that the data allow.
 
-docs/theory/committee.md, section 2: E |Omega_sgd - Omega_ode| stays below this curve in the largest entry. The theorem does
+docs/theory/committee.md, section 2: E |Omega_sgd - Omega_ode| stays below this curve for every entry of Omega. The theorem does
 not say what C is, so C is fitted here: the curve is an upper bound on these data, not a prediction.
 """
 
@@ -53,7 +53,7 @@ class FluctuationBound(Answer[OnePassProblem]):
         """The largest deviation, and the bound."""
         worst = int(np.argmax(self.deviation))
         yield (
-            f"Overlaps of {self.reference} stray from those of {self.theory} by {self.deviation[worst]:.3g} at most, at "
+            f"Overlaps of {self.reference} differ from those of {self.theory} by at most {self.deviation[worst]:.3g}, at "
             f"t = {self.times[worst]:.3g} (largest entry, mean over replicas)."
         )
         yield f"They stay below e^(C t) sqrt(learning_rate/(width * dimension)) = e^(C t) {self.prefactor:.3g}: {self.label}."
@@ -95,7 +95,7 @@ def fluctuations(
     budget: float = 120.0,
     watch: PartWatcher = nobody,
 ) -> FluctuationBound:
-    """Run SGD in overlap space beside the ODE from the same start, and fit the bound on how far they part.
+    """Run SGD in overlap space and the ODE from the same start, and fit the bound on the distance between them.
 
     Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `until`, `replicas` and `seed`
     instead of the problem's; `budget`, the CPU seconds that both may take together; `watch`, called with a name and the share

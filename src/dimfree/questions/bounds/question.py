@@ -1,4 +1,4 @@
-"""How far do runs of SGD stray from their limit?"""
+"""How far are runs of SGD from their limit?"""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 QUESTION: "Question[OnePassProblem]" = Question(
     name="fluctuations",
-    help="Report how far SGD strays from the ODE, and fit the constant of the bound on that distance.",
+    help="Measure how far SGD is from the ODE, and fit the constant of the bound on that distance.",
     asked="fluctuations around the ODE",
     about="fresh samples of a teacher",
     problem="dimfree.onepass.problem:OnePassProblem",

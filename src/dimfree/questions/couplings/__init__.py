@@ -1,1 +1,1 @@
-"""Where between the mean-field limit and real SGD an error comes from."""
+"""Which step between the mean-field limit and real SGD causes an error."""

@@ -1,4 +1,4 @@
-"""Five accounts of one start, neuron by neuron: where between the mean-field limit and real SGD an error comes from.
+"""Five dynamics from one start, neuron by neuron: they show which step from the mean-field limit to SGD causes an error.
 
 docs/theory/mean-field.md, section a: PDE, nonlinear dynamics (ND), particle dynamics (PD), gradient descent (GD) and SGD. Two
 neighbours differ by one thing only: finite width twice (PDE-ND, ND-PD), the step (PD-GD), the noise of single samples (GD-SGD).
@@ -60,8 +60,8 @@ DYNAMICS = ("PDE", "ND", "PD", "GD", "SGD")
 GAPS = tuple(f"{one}-{other}" for one, other in pairwise(DYNAMICS))
 QUANTITIES = (*(f"risk {gap}" for gap in GAPS), *(f"distance {gap}" for gap in GAPS[1:]))
 _CAUSES = ("neurons instead of their law", "neurons feel each other", "steps instead of a flow", "one sample a step")
-_STEP = 0.05  # of the Runge-Kutta steps of PDE, ND and PD; their error is below 1e-7
-_EVALUATIONS = 4  # of the field in such a step
+_STEP = 0.05  # the Runge-Kutta step of PDE, ND and PD; its error is below 1e-7
+_EVALUATIONS = 4  # how often such a step evaluates the field
 _COMPILING = 10.0  # seconds
 
 
@@ -139,8 +139,9 @@ def couplings(
     """Run all five from `seeds` starts and compare them at `points` equidistant times up to `until`.
 
     Arguments: `problem` (a Problem, or the path of a TOML file; left out, the one of docs/couplings.md); `until` and `seed`
-    instead of the problem's; `law`, the law of a neuron at the start of the PDE (by default that of which the starts are
-    drawn); `sgd`, another SGD; `budget`, the CPU seconds that all may take. The step of GD and SGD is the problem's,
+    instead of the problem's; `law`, the law of a neuron at the start of the PDE (by default the law that the starts
+    are drawn from); `sgd`, another SGD; `budget`, the CPU seconds that all may take. The step of GD and SGD is the
+    problem's,
     eps = learning_rate/(width * dimension).
 
         print(df.couplings(seeds=4).summary())

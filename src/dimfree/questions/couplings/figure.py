@@ -1,4 +1,4 @@
-"""Figures of the coupled dynamics: risks and distances against time, and errors against what is swept."""
+"""Figures of the coupled dynamics: risks and distances against time, and errors against width, step or dimension."""
 
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ _COLOURS = dict(zip(GAPS, ("#66a61e", "#1b9e77", "#7570b3", "#d95f02"), strict=T
 
 
 def draw_couplings(found: "Couplings", figure: Figure) -> None:
-    """Risks of all five on the left, what lies between neighbours on the right; means over the starts."""
+    """Risks of all five on the left, distances between neighbours on the right; means over the starts."""
     figure.set_size_inches(9.6, 4.0)
     risks, distances = figure.subplots(1, 2)
     for name, values in zip(DYNAMICS, found.risks.mean(axis=1), strict=True):

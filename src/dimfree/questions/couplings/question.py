@@ -1,4 +1,4 @@
-"""Where between the mean-field limit and real SGD does an error come from?"""
+"""Which step between the mean-field limit and real SGD causes an error?"""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 QUESTION: "Question[OnePassProblem]" = Question(
     name="couplings",
-    help="Report which step from SGD to its mean-field limit causes how much error: width, step size or samples.",
+    help="Split the error of the mean-field limit into its causes: finite width, finite step size, noisy samples.",
     asked="couplings",
     about="fresh samples of a teacher",
     problem="dimfree.onepass.problem:OnePassProblem",

@@ -1,7 +1,7 @@
 """How each error between the coupled dynamics scales with width, step and dimension (docs/theory/mean-field.md, a and g).
 
-For every error: the mean over seeds, least squares of its logarithm on the logarithm of what is swept, and a standard error
-from leaving out one seed at a time, because the seeds are shared along a sweep.
+For every error: the mean over seeds, least squares of its logarithm on the logarithm of the swept quantity, and a
+standard error from leaving out one seed at a time, because all points of a sweep share the seeds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -83,7 +83,7 @@ class Slopes(Answer[OnePassProblem]):
         return {sweep.axis: sweep.dataset() for sweep in self.sweeps}
 
     def draw(self, figure: "Figure") -> None:
-        """Errors against what is swept, with their power laws."""
+        """Errors against the swept quantity, with their power laws."""
         from dimfree.questions.couplings.figure import draw_slopes
 
         draw_slopes(self, figure)
@@ -101,7 +101,7 @@ def slopes(
     sgd: VectorSGD = VectorSGD(),  # noqa: B008
     watch: PartWatcher = nobody,
 ) -> Slopes:
-    """Sweep width, step and dimension one at a time, the other two as in the problem; see `couplings` for the rest.
+    """Sweep width, step and dimension one at a time, with the other two as in the problem; other arguments as in `couplings`.
 
     `watch` is called with the point that is being measured, and the share of all points that is done.
     """

@@ -1,7 +1,7 @@
-"""Learning curves: the error against samples per dimension, in theory and by real learners on drawn or real data.
+"""Learning curves: the error against samples per dimension, in theory and from real learners on drawn or real data.
 
 docs/theory/static.md. For a table of real samples the theory is that of Gaussian features with the table's covariances;
-how far it is from real learners is reported, without a promise that it is near.
+how far it is from real learners is reported, and need not be small.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,20 +41,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Numbers = Float[np.ndarray, " n"]
-_MOST = 1000  # numbers of samples at most: the theory is solved at all of them at once
+_MOST = 1000  # points of a curve; the theory is solved at all of them together
 SEEN = ("risk", "train_loss")
-_LARGEST = 8.0  # samples per dimension, unless a table limits them
+_LARGEST = 8.0  # samples per dimension, unless the table has fewer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curve(Answer[DataSetProblem]):
-    """Theories as lines, and at the asked numbers of samples the theory of the given ridge beside fits."""
+    """Theories as lines; and at the requested numbers of samples, the theory for the given ridge beside fits."""
 
     samples: Numbers
     lines: dict[str, Line]
     theory: dict[str, Numbers]  # by SEEN
     best: Best
-    measured: dict[str, Float[np.ndarray, "n seeds"]]  # by SEEN; empty without fits
+    measured: dict[str, Float[np.ndarray, "n seeds"]]  # by the names in SEEN; empty without fits
     remarks: tuple[str, ...]
     advice: str = ""  # about the ridge of a table; empty for data that are drawn
 
@@ -72,12 +72,12 @@ class Curve(Answer[DataSetProblem]):
         )
 
     def z_scores(self, name: str = "risk") -> Numbers:
-        """By how many standard errors fits exceed the theory."""
+        """How many standard errors the fits lie above the theory."""
         mean, error = self.error_bars(name)
         return (mean - self.theory[name]) / error
 
     def said(self) -> Iterator[TextTable | str]:
-        """The best ridge, for a table; a row per number of samples; then remarks."""
+        """The best ridge (for a user's table), a row per number of samples, then remarks."""
         p = self.problem
         if self.advice:
             yield self.advice
@@ -87,7 +87,7 @@ class Curve(Answer[DataSetProblem]):
         counted = ("rows", "samples") if self.is_real else ("samples",)
         apart = (
             ("off by",) if self.is_real else ("off by", "z")
-        )  # for a table the theory is off by its own error, not by chance
+        )  # for a user's table the theory itself is inexact, so that standard errors say little
         for heading in (*counted, *best, "theory", "fitted", *apart, "train", "fitted"):
             table.add_column(heading, justify="right")
         for number in range(len(self.samples)):
@@ -131,7 +131,7 @@ class Curve(Answer[DataSetProblem]):
         return (*counted, *errors, theory["train_loss"], shown["train_loss"][0].split("(")[0])
 
     def values(self) -> dict[str, object]:
-        """Numbers at the asked samples, and every line."""
+        """Numbers at the requested samples, and every line."""
         found: dict[str, object] = {
             "samples": self.samples,
             "theory": self.theory,
@@ -152,7 +152,7 @@ class Curve(Answer[DataSetProblem]):
         return found
 
     def datasets(self) -> dict[str, xr.Dataset]:
-        """The asked numbers of samples, and one dataset per line."""
+        """The requested numbers of samples, and one dataset per line."""
         at = {name: ("samples", values) for name, values in self.theory.items()}
         at |= {"best_ridge": ("samples", self.best.lambda_), "best_risk": ("samples", self.best.risk)}
         if self.best.threshold is not None:
@@ -203,7 +203,7 @@ def curve(
     model = model_of(chosen)
     assert isinstance(model, EndModel)
     if model.task is None:
-        raise RefusalError("where training on the sphere ends is not known; set training.spherical = false.")
+        raise RefusalError("no theory says where training on the sphere ends; set training.spherical = false.")
     why_no_fits = Fitted().refuses(chosen, model)
     fitted = 0 if why_no_fits else seeds
     asked = _asked(samples, smallest, largest or _most(model, smallest), points)
@@ -274,7 +274,7 @@ def _at(model: EndModel, alpha: float) -> EndModel:
 def fits(
     model: EndModel, samples: Numbers, seeds: int, seed: int, watch: PartWatcher
 ) -> dict[str, Float[np.ndarray, "n seeds"]]:
-    """Real learners at numbers of samples; fit number r at a number of samples depends on the seed, its place and r alone."""
+    """Fit real learners; fit number r at a number of samples depends only on the seed, on the place of that number, and on r."""
     found: dict[str, list[list[float]]] = {name: [] for name in SEEN}
     work = samples / samples.sum()
     for place, alpha in enumerate(samples):
@@ -286,5 +286,5 @@ def fits(
 
 
 def _with_error(mean: float, error: float) -> str:
-    """0.0850(11): four digits behind the point, and the error in units of the last."""
+    """As 0.0850(11): four digits after the point, and the error in units of the last digit."""
     return f"{mean:.4f}({max(1, round(1e4 * error))})" if np.isfinite(error) else f"{mean:.4f}"

@@ -24,7 +24,7 @@ LOOKS: dict[str, dict[str, Any]] = {
         "ls": "",
         "marker": "d",
         "ms": 6,
-    },  # known only at the asked numbers of samples
+    },  # known only at the requested numbers of samples
     "max-margin": {"color": "#1b9e77", "ls": "-.", "lw": 1.3},
     "bayes": {"color": "#e7298a", "ls": (0, (9, 2)), "lw": 1.5},
     "rademacher-bound": {"color": "grey", "ls": "--", "lw": 1.2},

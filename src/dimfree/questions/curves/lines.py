@@ -1,4 +1,4 @@
-"""The theoretical curves beside which a learner is drawn, over samples per dimension (docs/theory/static.md, a and b)."""
+"""The theoretical curves that are drawn with a learner, over samples per dimension (docs/theory/static.md, a and b)."""
 
 from typing import NamedTuple
 
@@ -21,9 +21,9 @@ from dimfree.dataset.ends.yardsticks import best_learner, why_not_best
 from dimfree.programs.compiled import quick_program
 
 Numbers = Float[np.ndarray, " n"]
-FINE = 50  # points of a theory's line, all in one call
+FINE = 50  # points of a theory's line, all solved in one call
 TRAINING = "train-loss"  # the only line that is not a risk
-VACUOUS = 0.5  # the error of guessing
+VACUOUS = 0.5  # the error of guessing; a bound above it says nothing
 
 
 class Line(NamedTuple):
@@ -41,7 +41,7 @@ def learned(task: Task, samples: Numbers) -> dict[str, Numbers]:
 
 
 def lines(model: EndModel, samples: Numbers, best: Best) -> dict[str, Line]:
-    """All that is known about a task, by name; `best` are the risks at the best ridge, and threshold where it has one."""
+    """All lines of a task by name; `best` are the risks at the best ridge (and threshold, where the loss has one)."""
     task = model.task
     assert task is not None
     fine = np.geomspace(samples.min(), samples.max(), FINE) if len(samples) > 1 else samples
@@ -80,7 +80,7 @@ def _complexities(samples: Numbers) -> dict[str, Line]:
 
 
 def best_risks(task: Task, samples: Numbers) -> Numbers:
-    """Those of the best learner that there is."""
+    """The errors of the best possible learner."""
     return np.asarray(_best(task, jnp.asarray(samples)))
 
 

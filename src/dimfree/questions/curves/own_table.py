@@ -37,7 +37,7 @@ LEARNERS = {
 
 
 def advice(problem: DataSetProblem, model: EndModel, samples: float, best: Best, given: float) -> str:
-    """The best ridge at so many samples per feature, its error beside that of the given ridge, and how to have it."""
+    """The best ridge at a number of samples per feature, its error and that of the given ridge, and the call that sets it."""
     ridge, risk, rows = float(best.lambda_[-1]), float(best.risk[-1]), round(samples * problem.dimension)
     own = problem.training.weight_decay
     said = (
@@ -49,9 +49,9 @@ def advice(problem: DataSetProblem, model: EndModel, samples: float, best: Best,
         call = f"{learner.name}({learner.argument}={learner.number(problem, ridge):.3g}, fit_intercept=False)"
         said += f" In scikit-learn, on the centred {columns(problem)}: {call}."
     if no_gaussian_teacher(model):
-        return f"{said} Cross-validate around it: no Gaussian teacher gives these labels, and theory is a rough guide."
+        return f"{said} Cross-validate around it: no Gaussian teacher produces these labels, so the theory is a rough guide."
     if not SEARCHED[0] * _EDGE < ridge < SEARCHED[1] / _EDGE:
-        said += f" The search ends there, at {SEARCHED[0]:g} and {SEARCHED[1]:g}: a ridge beyond may be better."
+        said += f" The search ends there (it goes from {SEARCHED[0]:g} to {SEARCHED[1]:g}): a ridge beyond may be better."
     return said
 
 

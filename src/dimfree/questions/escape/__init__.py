@@ -1,1 +1,1 @@
-"""How the time to find a direction grows with the dimension."""
+"""How many samples SGD needs to find a direction, and how their number grows with the dimension."""

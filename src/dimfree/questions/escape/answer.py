@@ -1,4 +1,4 @@
-"""What it takes to find a target: exponents, leap, largest rate, samples (docs/theory/committee.md, section 7)."""
+"""What SGD needs to find a target: exponents, leap, largest rate, samples (docs/theory/committee.md, section 7)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Expansion = tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]
-_UNBOUNDED = "unbounded"  # the order of samples where no number of them is enough
+_UNBOUNDED = "unbounded"  # what is reported where no number of samples is enough
 _NOTHING = 1e-7  # share of the norm below which a component of the activation counts as zero
 _HIGHEST = 8  # degree up to which a teacher's link is expanded for its leap
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SampleComplexity(Answer[OnePassProblem]):
-    """What it takes to find the directions of a target."""
+    """What SGD needs to find the directions of a target."""
 
     exponent: int  # information exponent: lowest degree that target and activation share
-    generative: int | None  # generative exponent: that of the best function of the labels; None for several directions
+    generative: int | None  # generative exponent, of the best function of the labels; None for several directions
     leap: int
     subspace_leap: int
     admissible_rate: (
         float | None
-    )  # the largest at which m = d^(-1/2) grows; None without one, and beyond width 1 on the sphere
+    )  # the largest rate at which m = d^(-1/2) grows; None if there is none, or if it is not width 1 on the sphere
     order: str  # how the samples grow with the dimension, from the degrees that activation and target share
-    samples: float | None  # predicted by the ODE at this rate from m = d^(-1/2), infinite when it does not leave
+    samples: float | None  # predicted by the ODE at this rate from m = d^(-1/2); infinite if it never escapes
     reason: str | None = None  # why no number of samples is enough
 
     def said(self) -> Iterator[str]:
@@ -89,7 +89,7 @@ class SampleComplexity(Answer[OnePassProblem]):
         return {"complexity": xr.Dataset(numbers, attrs={"order": self.order})}
 
     def draw(self, figure: "Figure") -> None:
-        """How much of the label, and of the activation, there is at every Hermite degree."""
+        """How much of the label and of the activation lies at every Hermite degree."""
         from dimfree.questions.escape.figure import draw_degrees
 
         draw_degrees(self, figure)
@@ -163,7 +163,7 @@ def expansion(problem: OnePassProblem) -> Expansion:
     data = problem.data
     if isinstance(data, MultiIndex):
         return data.expansion
-    assert isinstance(data, Teacher), "the question is asked of teachers and multi-index targets"
+    assert isinstance(data, Teacher), "the question is about teachers and multi-index targets only"
     if (problem.teacher_overlap != np.eye(data.units)).any():
         raise ProblemError("the teacher's directions overlap; leaps are defined for orthonormal directions.")
     c = hermite_coefficients(data.activation, _HIGHEST + 1)

@@ -13,7 +13,7 @@ from dimfree.questions.escape.answer import expansion
 if TYPE_CHECKING:
     from dimfree.questions.escape.answer import SampleComplexity
 
-_FEWEST = 8  # degrees on the axis
+_FEWEST = 8  # the axis has at least this many degrees
 
 
 def draw_degrees(found: "SampleComplexity", figure: Figure) -> None:

@@ -21,9 +21,9 @@ def shared_exponent(problem: OnePassProblem) -> int:
 
 
 def growing_side(problem: OnePassProblem) -> float | None:
-    """The sign of the overlaps near zero that grow under the gradient; None where those of either sign shrink.
+    """The sign that an overlap near zero must have to grow under the gradient; None if overlaps of both signs shrink.
 
-    The gradient moves m by l c_l b_l m^(l-1), so that at even degrees l the sign of c_l b_l decides, whatever that of m.
+    The gradient moves m by l c_l b_l m^(l-1), so that at even degrees l the sign of c_l b_l decides, whatever the sign of m.
     """
     degree = shared_exponent(problem)
     own = float(second_layer(problem)[0]) * hermite_coefficients(problem.network.activation, degree + 1)[degree]
@@ -35,7 +35,7 @@ def link_of(problem: OnePassProblem) -> Written:
     """The link of a target with one direction."""
     if isinstance(problem.data, Teacher):
         return problem.data.activation
-    assert isinstance(problem.data, MultiIndex), "questions about links are asked of teachers and multi-index targets"
+    assert isinstance(problem.data, MultiIndex), "questions about links are about teachers and multi-index targets only"
     terms, coefficients = problem.data.expansion
     weights = np.zeros(max(term[0] for term in terms) + 1)
     for (degree,), weight in zip(terms, coefficients, strict=True):

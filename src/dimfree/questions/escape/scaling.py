@@ -1,4 +1,4 @@
-"""How the time to find a direction grows with the dimension: measured on the overlap chain, beside what the theory says.
+"""How the time to find a direction grows with the dimension: measured on the overlap chain, and predicted by theory.
 
 docs/theory/committee.md, section 7. A single-index problem of information exponent l is started at the overlap
 m = start d^(-1/2) (1 is typical; odd links need more, because noise that carries m below 0 hides the direction for long)
@@ -33,21 +33,21 @@ from dimfree.results.record import price_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_PATIENCE = 10.0  # the chain is followed for so many times the exit of the ODE
+_PATIENCE = 10.0  # the chain is followed for this many exit times of the ODE
 
 
 class Point(NamedTuple):
-    """One dimension: what is predicted before anything runs."""
+    """One dimension of the sweep, and what is predicted for it before anything runs."""
 
     dimension: int
     learning_rate: float
     predicted: float  # exit time of the ODE from m = d^(-1/2)
     steps: float
-    seconds: float  # CPU, on this machine, for all replicas
+    seconds: float  # CPU seconds on this machine, for all replicas
 
 
 class Fit(NamedTuple):
-    """A slope and its standard error, and the slope that the sheet's table says."""
+    """A slope, its standard error, and the slope that the table of the theory sheet predicts."""
 
     value: float
     standard_error: float
@@ -60,7 +60,7 @@ class Scaling(Answer[OnePassProblem]):
 
     exponent: int
     plan: tuple[Point, ...]
-    times: Float[np.ndarray, "dimension replica"]  # infinite: did not leave
+    times: Float[np.ndarray, "dimension replica"]  # infinite for a run that did not escape
 
     @property
     def dimensions(self) -> Float[np.ndarray, " dimension"]:
@@ -74,7 +74,7 @@ class Scaling(Answer[OnePassProblem]):
 
     @property
     def means(self) -> Float[np.ndarray, " dimension"]:
-        """Mean escape times of those that left."""
+        """Mean escape times of the runs that escaped."""
         return np.asarray(np.nanmean(self._left, axis=1))
 
     @property
@@ -213,7 +213,7 @@ def weighted_slope(
 
 
 def _logarithmic_rate(plan: tuple[Point, ...]) -> float:
-    """1/(8 c) as the ODE has it between the largest dimensions: exact for the logistic growth of m²."""
+    """The slope 1/(8 c), from the ODE at the two largest dimensions: exact for the logistic growth of m²."""
     last, before = plan[-1], plan[-2]
     return (last.predicted - before.predicted) / log(last.dimension / before.dimension)
 

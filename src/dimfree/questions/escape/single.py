@@ -36,7 +36,7 @@ def single_exponent(problem: OnePassProblem) -> int:
 
 
 def beginning(problem: OnePassProblem, start: float, count: int) -> Overlaps:
-    """The overlap start d^(-1/2), for so many replicas, on the side of zero on which it grows."""
+    """The overlap start d^(-1/2), for every replica, with the sign that lets it grow."""
     a, side = jnp.broadcast_to(second_layer(problem), (count, 1)), growing_side(problem) or 1.0
     return Overlaps(jnp.ones((count, 1, 1)), jnp.full((count, 1, 1), side * start * problem.dimension**-0.5), a)
 

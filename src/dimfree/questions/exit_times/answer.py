@@ -42,9 +42,9 @@ from dimfree.states.overlaps import Overlaps
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_PATIENCE = 5.0  # SGD is followed for so many times the slowest exit of the ODE
-_LOOKS = 100  # looks at the risk during a typical exit
-_FEWEST = 16  # starts of the ODE, however expensive
+_PATIENCE = 5.0  # SGD is followed for this many times the slowest exit of the ODE
+_LOOKS = 100  # how often the risk is looked at during a typical exit
+_FEWEST = 16  # starts that the ODE is solved from, even if that is expensive
 
 
 class Account(NamedTuple):
@@ -54,7 +54,7 @@ class Account(NamedTuple):
     mean: float
     standard_error: float
     stayed: int
-    times: Times  # of every start, infinite where it did not leave; empty for a formula
+    times: Times  # one per start, infinite if it did not leave; empty for a formula
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +72,7 @@ class Exits(Answer[OnePassProblem]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The accounts that there are."""
+        """The names of all accounts."""
         return tuple(one.name for one in self.accounts)
 
     @property
@@ -81,7 +81,7 @@ class Exits(Answer[OnePassProblem]):
         return self.accounts[0]
 
     def excess(self, name: str) -> tuple[float, float]:
-        """How much later than real SGD an account leaves, and the standard error; starts are compared one by one if shared."""
+        """How much later than real SGD an account leaves, with its standard error; start by start, if the starts are shared."""
         real, other = self.real, self.account(name)
         shared = min(len(real.times), len(other.times))
         if not shared:
@@ -182,7 +182,7 @@ def exit_times(
     _check_link(chosen)
     closed = closed_times(chosen, threshold)
     model, key = teacher_model(chosen), jax.random.key(chosen.run.seed)
-    _afford(chosen, chosen.time_step, replicas, budget)  # before so many starts are drawn
+    _afford(chosen, chosen.time_step, replicas, budget)  # checked before the starts are drawn
     starts = draw_starts(chosen, jax.random.fold_in(key, 0), replicas)
     by_ode, ode_left_out = _ode(chosen, model, starts.overlaps, threshold, horizon or chosen.run.until)
     slowest, typical = _scale(by_ode, horizon or chosen.run.until)
@@ -243,7 +243,7 @@ def _stuck(model: TeacherModel, starts: Overlaps) -> str | None:
 
 
 def _scale(by_ode: Times, horizon: float) -> tuple[float, float]:
-    """The slowest and the mean exit that the ODE predicts; the horizon when it predicts none."""
+    """The slowest and the mean exit that the ODE predicts; the horizon if it predicts none."""
     left = by_ode[np.isfinite(by_ode)]
     return (float(left.max()), float(left.mean())) if len(left) else (horizon, horizon)
 

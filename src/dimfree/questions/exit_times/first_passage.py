@@ -19,8 +19,8 @@ from dimfree.progress import Watcher
 Times = np.ndarray[tuple[int], np.dtype[np.float64]]
 X = TypeVar("X")
 
-_PARTS = 24  # of the horizon: how often progress is reported
-_CHUNK = 16  # looks at a description in one call
+_PARTS = 24  # parts of the horizon, after each of which progress is reported
+_CHUNK = 16  # looks at the risk in one call of a description
 
 
 def chain_exits(
@@ -55,7 +55,7 @@ def evolution_exits(
     key: jax.Array,
     watch: Watcher,
 ) -> Times:
-    """The same for any evolution with replicas, seen through its risk every `resolution`."""
+    """The same for any evolution with replicas, whose risk is looked at every `resolution` units of time."""
     state = scattered(one, model, starts, key)
     state, begun = _looks(one, model, state, jnp.zeros(_CHUNK))
     grid, seen = np.zeros(1), np.asarray(begun)[:1]

@@ -15,7 +15,7 @@ from scipy.special import digamma
 
 from dimfree.errors import ProblemError
 
-_LARGEST_BLOCK = 2_000_000  # numbers held at once while starts are drawn
+_LARGEST_BLOCK = 2_000_000  # numbers held in memory while starts are drawn
 
 
 class Estimate(NamedTuple):
@@ -71,7 +71,7 @@ def quenched(
     draws: int | None = None,
     seed: int = 0,
 ) -> Estimate:
-    """Equation (6.2) averaged over uniform starts: exact for width 1, by Monte Carlo over the law of the overlaps else."""
+    """Equation (6.2) averaged over uniform starts: exact for width 1, otherwise by Monte Carlo over the law of the overlaps."""
     _check(threshold, dimension)
     c = _positive_rate(learning_rate, width, noise)
     if width == 1:

@@ -42,7 +42,7 @@ QUANTITIES = {
     "risk": "error on held-out points at the end",
     "linear_risk": "the same of the linearised network",
 }
-_LAZY = ("movement", "kernel_change", "gap")  # fall like a power of the scale, far out
+_LAZY = ("movement", "kernel_change", "gap")  # these fall like a power of the scale where it is large
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,7 +55,7 @@ class Laziness(Answer[LazyProblem]):
 
     @property
     def certain_from(self) -> float:
-        """The output scale from which on the sufficient condition holds for every network: its radius falls like 1/gamma."""
+        """The output scale from which all networks satisfy the sufficient condition, whose radius falls like 1/gamma."""
         return float(self.scales[-1] * max(one.condition.left / one.condition.right for one in self.lemmas[-1]))
 
     @property
@@ -64,7 +64,7 @@ class Laziness(Answer[LazyProblem]):
         return all(one.holds for row in self.lemmas for one in row)
 
     def slope(self, name: str, last: int = 2) -> float:
-        """Of the mean of a quantity against gamma, both in logarithms, over the last scales."""
+        """The slope of the logarithm of a quantity's mean against log gamma, over the last scales."""
         mean = self.measured[name].mean(axis=1)[-last:]
         if not (mean > 0).all() or len(mean) < 2:
             return float("nan")
@@ -142,11 +142,11 @@ def laziness(
     linear: AnyDescription = Linearised(),  # noqa: B008
     watch: PartWatcher = nobody,
 ) -> Laziness:
-    """Sweep the output scale from 1/width upwards, real and linearised flow from the same starts.
+    """Sweep the output scale from 1/width upwards, with the real and the linearised flow from the same starts.
 
     Arguments: `problem` (a Problem on given points, or the path of a TOML file; left out, the one of docs/lazy.md), whose own
     output scale is not used; `decades` and `scales`, how far and how finely; `networks`, independent starts; `seed` instead of
-    the problem's; `budget`, the CPU seconds that all may take; `flow` and `linear`, others in their places.
+    the problem's; `budget`, the CPU seconds that all may take; `flow` and `linear`, descriptions that replace the two flows.
 
         print(df.laziness(networks=2).summary())
     """

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 if TYPE_CHECKING:
     from dimfree.questions.laziness.answer import Laziness
 
-_PANELS = {  # what is drawn, and which power of the scale it falls with far out
+_PANELS = {  # label of each panel, and the power of the scale with which it falls where the scale is large
     "movement": (r"relative movement $|\theta-\theta_0|/|\theta_0|$", -1),
     "kernel_change": (r"kernel change $|K-K_0|/|K_0|$", -2),
     "gap": (r"largest $|e-e_{\rm lin}|/|e_0|$", -2),
@@ -31,7 +31,7 @@ def draw_laziness(found: "Laziness", figure: Figure) -> None:
 def draw_scales(
     figure: Figure, N: int, scales: Float[np.ndarray, " g"], measured: Mapping[str, Float[np.ndarray, "g r"]]
 ) -> None:
-    """Four panels; bars are two standard errors over the networks, grey lines the powers that theory expects far out."""
+    """Four panels; bars are two standard errors over the networks, grey lines the powers expected at large scales."""
     figure.set_size_inches(9.6, 6.8)
     x, panels = scales * N, figure.subplots(2, 2)
     for axes, (name, (label, power)) in zip(panels.flat, _PANELS.items(), strict=False):

@@ -52,7 +52,7 @@ def _draw_regions(axes: Axes, band: float, lowest: float) -> None:
     handles = []
     for label, (top, bottom) in borders.items():
         if label != "no_ode" and np.all(top <= lowest - ends):
-            continue  # hidden by steps that are too large
+            continue  # this region is hidden where steps are too large
         colour, name, meaning = REGIONS[label]
         text = f"{names[label].replace('-', '−')}  {name}\n{meaning}"
         handles.append(axes.fill_between(ends, bottom, np.maximum(top, bottom), color=colour, lw=0, label=text))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from dimfree.errors import ProblemError
 
-ORDER_ONE = 2.0  # a ratio counts as of order one within this factor
+ORDER_ONE = 2.0  # a ratio between 1/ORDER_ONE and ORDER_ONE counts as of order one
 
 
 class Regime(NamedTuple):
@@ -15,9 +15,9 @@ class Regime(NamedTuple):
     s_eff: float  # gamma/(p batch) = (gamma_0/p_0) d^(-s_eff)
     variance_weight: float  # gamma/(p batch)
     dt: float  # time of a step on the scale of the gradient
-    dt_noise: float  # and on the scale of the noise
+    dt_noise: float  # time of a step on the scale of the noise
     dt_eff: float
-    bound_prefactor: float  # the bound on the fluctuations is e^(C t) times it
+    bound_prefactor: float  # the factor in front of e^(C t) in the bound on the fluctuations
 
 
 def classify(
@@ -64,7 +64,7 @@ def classify(
 
 def classify_exponents(kappa: float, delta: float) -> str:
     """The regime of width = p_0 d^kappa and learning rate = gamma_0 d^(-delta) as d grows."""
-    s = round(kappa + delta, 12)  # 0.2 - 0.7 is meant to be -0.5
+    s = round(kappa + delta, 12)  # rounded, so that 0.2 - 0.7 is -0.5
     if s > 0:
         return "gradient_flow"
     if s == 0:
@@ -80,7 +80,7 @@ def exponents(dimension: float, width: float, learning_rate: float, batch: float
 
 
 def edge(dimension: float, batch: float) -> float:
-    """The exponent s of rate/(width batch) = d^(-s) from which on, downwards, a step is as large as the network.
+    """The exponent s of rate/(width batch) = d^(-s) below which a step is as large as the network itself.
 
     Its noise has the size d^(-2s - 1) batch, and its mean d^(-s - 1) batch: -1/2 for single samples.
     """

@@ -1,7 +1,8 @@
-"""Scaling laws: the lowest risk for a budget of compute, and what buys it, beside real SGD (docs/theory/scaling.md).
+"""Scaling laws: the lowest risk for a budget of compute, the size and samples that reach it, and real SGD
+(docs/theory/scaling.md).
 
-Exponents that are measured at a budget stand beside those of the phase, which are statements about compute that grows without
-end; in some phases the two differ at any compute that one can run.
+Exponents measured at a budget are shown beside those of the phase, which hold as compute goes to infinity; in some
+phases the two differ at any compute that can be run.
 """
 
 from collections.abc import Iterator
@@ -42,7 +43,7 @@ _MOST_SEARCHED = 5000  # steps of a schedule
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scaling(Answer[OnePassProblem]):
-    """Curves of all sizes, their frontier, and what is said of one budget."""
+    """The risk curves of all sizes, their frontier, and the answers for one budget."""
 
     law: Law
     curves: Curves
@@ -62,7 +63,7 @@ class Scaling(Answer[OnePassProblem]):
         return range(0, len(self.curves.frontier.compute), _PER_DECADE)
 
     def best(self) -> dict[str, float]:
-        """Size, samples, rate, risk for the budget of the single answers."""
+        """Size, samples, rate and risk for the single budget that was asked for."""
         f = self.curves.frontier
         logs = np.log(f.compute)
         size, risk = (float(np.exp(np.interp(np.log(self.asked), logs, np.log(v)))) for v in (f.size, f.risk))
@@ -170,7 +171,7 @@ class Scaling(Answer[OnePassProblem]):
         yield from said_of(self.law, self.curves, self.phase, self.asked, self.scatter)
 
     def values(self) -> dict[str, object]:
-        """Everything that is said, as numbers."""
+        """All numbers of the answer."""
         f = self.curves.frontier
         p, q = f.local_exponents()
         return {

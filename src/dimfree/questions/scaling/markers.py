@@ -13,8 +13,8 @@ from dimfree.progress import PartWatcher
 from dimfree.questions.scaling.theory import Law
 
 _SIZES = (16, 32, 64, 128)
-_MOST_DRAWN = 20_000_000  # numbers of a projection
-_RUNS = 8  # of SGD for every projection
+_MOST_DRAWN = 20_000_000  # entries of the largest projection that is drawn
+_RUNS = 8  # runs of SGD per projection
 _STEPS = (30, 300, 3000)
 
 
@@ -27,7 +27,7 @@ class Markers(NamedTuple):
     exact: Float[np.ndarray, "d seed t"]
 
     def z_scores(self) -> Float[np.ndarray, "d t"]:
-        """By how many standard errors over projections SGD exceeds the exact means of the same projections."""
+        """How many standard errors (over projections) SGD lies above the exact means of the same projections."""
         off = self.sgd / self.exact - 1
         count = off.shape[1]
         error = off.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(off.shape[::2], np.nan)

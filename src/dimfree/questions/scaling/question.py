@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 QUESTION: "Question[OnePassProblem]" = Question(
     name="scaling",
-    help="Say how size, data and rate trade off for a budget of compute, with local and asymptotic exponents.",
+    help="Find how size, data and rate trade off for a budget of compute, with local and asymptotic exponents.",
     asked="scaling laws",
     about="inputs behind a random projection",
     problem="dimfree.onepass.problem:OnePassProblem",

@@ -23,7 +23,7 @@ _STEEPEST = 0.62  # p is not above it in any phase, and sizes go on for a decade
 
 
 class Law(NamedTuple):
-    """What decides of risks at every size: the data, and the training rule with its rate as a share of 1/trace."""
+    """What decides the risk at every size: the data, and the training rule, whose rate is a share of 1/trace."""
 
     data: ProjectedData
     rate: float

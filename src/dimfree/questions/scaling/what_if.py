@@ -11,7 +11,7 @@ from dimfree.onepass.projected.schedules import rates
 from dimfree.onepass.projected.step_by_step import stepwise_risks
 from dimfree.questions.scaling.theory import Law
 
-_SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9])  # of the critical rate
+_SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9])  # of the critical rate, to try
 _FEW_SHARES = _SHARES[2::2]
 _BATCHES = 4.0 ** np.arange(6)
 _MOST_STEPS = 20_000
@@ -27,7 +27,7 @@ class Change(NamedTuple):
 
 
 def changes(law: Law, size: float, compute: float) -> list[Change]:
-    """The risk of the best size, and what it would be with one thing changed; base rates of schedules are the best of nine."""
+    """The risk of the best size, and the risk with one thing changed; a schedule has the best of nine base rates."""
     steps = compute / (size * law.batch)
     found, Delta = law.measures(size), law.data.label_noise
     limit = critical_rate(law.population(size), size, law.batch)
@@ -86,7 +86,7 @@ def searched(law: Law, size: float, steps: int) -> BestSchedule:
 
 
 def critical_batch(law: Law, size: float, target: float) -> float:
-    """The batch at which a target takes twice the samples that single samples need; each batch has its best rate of four."""
+    """The batch that needs twice the samples of batch 1 to reach a target; each batch uses the best of four rates."""
     found, population, samples = law.measures(size), law.population(size), []
     for batch in _BATCHES:
         limit = critical_rate(population, size, batch)

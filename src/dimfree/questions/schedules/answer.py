@@ -1,4 +1,4 @@
-"""Which schedule is best: every schedule that was tried, the optimum with its certificate, and what real SGD says.
+"""The answer to which schedule is best: all schedules that were tried, the optimum with its certificate, and real SGD.
 
 docs/theory/schedules.md. The figure is in figure.py, sentences are in words.py, files and exports in export.py.
 """
@@ -44,27 +44,27 @@ class Schedules(Answer[OnePassProblem]):
     found: Optimum
     notes: tuple[str, ...] = ()
     confirmed: Confirmation | None = None
-    export: str = "none"  # a library for which a script is written, too
+    export: str = "none"  # the library for which a script is written as well
 
     @property
     def schedules(self) -> dict[str, Tried]:
-        """All of them by name: `constant` first, `optimal` last."""
+        """All schedules by name: `constant` first, `optimal` last."""
         return self.found.tried
 
     @property
     def schedule(self) -> Written:
-        """The best one, as a problem writes it."""
+        """The best schedule, in the form that a problem takes."""
         return self.schedules["optimal"].written
 
     @property
     def best(self) -> OnePassProblem:
-        """The problem with the best schedule, and with the numbers found beside it."""
+        """The problem with the best schedule and with the best values of the other knobs."""
         numbers = self.schedules["optimal"].numbers
         return self.hunt.problem_with(numbers).replace(**{"training.schedule": self.schedule})
 
     @property
     def turned(self) -> dict[str, float]:
-        """The numbers that were found beside the schedule."""
+        """The best values of the other knobs."""
         training = self.best.training
         names = zip(NUMBERS, self.hunt.numbers, strict=True)
         return {name: float(getattr(training, name)) for name, box in names if box is not None}
@@ -107,7 +107,7 @@ class Schedules(Answer[OnePassProblem]):
         return batches(self.best)
 
     def confirm(self, replicas: int = 32, by: str = "chain", watch: PartWatcher = nobody) -> "Schedules":
-        """The same answer with real SGD under the best constant rate, the best family and the optimum, from fresh starts."""
+        """The answer with real SGD added, from fresh starts: under the best constant rate, the best family and the optimum."""
         if by not in BY:
             raise ProblemError(f"nothing is confirmed by {by!r}; {suggest(by, BY)}")
         names = [name for name in ("constant", self.family, "optimal") if name]
@@ -115,7 +115,7 @@ class Schedules(Answer[OnePassProblem]):
 
     @property
     def exit_code(self) -> int:
-        """0 only if the search converged and real SGD shows that the gain survives, where that was asked."""
+        """0 only if the search converged and, where confirmation was requested, real SGD shows the gain."""
         real = survival(self)
         return 0 if self.certificate.converged and (real is None or real.survives) else 1
 
@@ -153,7 +153,7 @@ class Schedules(Answer[OnePassProblem]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to know beside the verdict, one sentence each."""
+        """What else to know, one sentence each."""
         return (*self.notes, *words.warnings(self))
 
     def values(self) -> dict[str, object]:

@@ -15,10 +15,10 @@ class BatchSchedule(NamedTuple):
     """Whole batches along the run whose trajectory in samples is that of the rates, and how many steps they take."""
 
     samples: Vector  # per dimension
-    batch: Vector  # at each of them
+    batch: Vector  # the batch at each of these samples
     rate: Vector  # with that batch
-    steps: float  # sequential ones
-    plain_steps: float  # of the rates at the batch of the problem
+    steps: float  # sequential steps with growing batches
+    plain_steps: float  # steps with decaying rates at the batch of the problem
 
 
 def batches(problem: OnePassProblem) -> BatchSchedule:

@@ -18,7 +18,7 @@ from dimfree.questions.schedules.search import Bounds, Vector
 from dimfree.questions.schedules.walk import Steered
 from dimfree.states.overlaps import Overlaps
 
-_TOUCHES = 1e-3  # relative distance within which a rate counts as on the bound
+_TOUCHES = 1e-3  # a rate this near to a bound, relative to it, counts as on the bound
 
 
 class Conditions(NamedTuple):
@@ -34,9 +34,9 @@ class Certificate(NamedTuple):
     """The numbers that show whether a schedule is an optimum."""
 
     pontryagin_error: float  # largest |ratio - 1| inside, where no bound is active
-    hamiltonian_spread: float  # relative, inside
-    knots_doubled_gain: float  # by which share twice as many knots lower the risk
-    starts_spread: float  # relative, of the risks that several first guesses of the search lead to
+    hamiltonian_spread: float  # relative spread of H, inside
+    knots_doubled_gain: float  # share by which twice as many knots would lower the risk
+    starts_spread: float  # relative spread of the risks that different first guesses lead to
     active_bounds: dict[str, float]  # name of a bound -> share of the run that is spent on it
     grid_error: float  # relative difference between the grid and the adaptive solver
     regular: bool
@@ -53,7 +53,7 @@ def conditions(model: TeacherModel, grid: Grid, factors: Vector, seen: Steered) 
 
 
 def inside(found: Conditions, knots: Vector) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Away from the first and the last interval between knots."""
+    """The steps outside the first and the last interval between knots."""
     return (found.times >= knots[1]) & (found.times <= knots[-2])
 
 

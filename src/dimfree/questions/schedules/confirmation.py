@@ -1,4 +1,4 @@
-"""What real SGD says: the final risk under each schedule from fresh starts, and the gain with its error."""
+"""Runs of real SGD: the final risk under each schedule from fresh starts, and the gain with its error."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from dimfree.progress import PartWatcher
 from dimfree.questions.schedules.optimum import Hunt, Tried
 from dimfree.questions.schedules.runs import risks
 
-_USUAL = 0.05  # how often an interval misses the truth
+_USUAL = 0.05  # the probability that an interval misses the true value
 BY: dict[str, AnyDescription] = {"chain": OverlapChain(), "sgd": VectorSGD()}
 
 
 @dataclass(frozen=True)
 class Confirmation:
-    """Risks of real SGD by schedule: at every look, from every start, of every replica; not finite where it is lost."""
+    """Risks of real SGD by schedule, over looks, starts and replicas; not finite where a run has diverged."""
 
     by: str
     dimension: int
@@ -39,7 +39,7 @@ class Confirmation:
         return float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else nan
 
     def interval(self, name: str, over: str) -> tuple[float, float]:
-        """Between which numbers that logarithm lies at 95 %, by Student's t; from a single run anything is possible."""
+        """The 95 % interval of that logarithm, by Student's t; a single run gives an infinite interval."""
         value, error = self.log_gain(name, over)
         freedom = len(self._independent(name, over)) - 1
         reach = error * float(stdtrit(freedom, 1 - _USUAL / 2)) if freedom else inf
@@ -55,7 +55,7 @@ class Confirmation:
 
     @property
     def replicas(self) -> int:
-        """Of every schedule, over all starts."""
+        """The final risks of every schedule, over all starts."""
         return int(self.ends("optimal").size)
 
     def gain(self, name: str = "optimal", over: str = "constant") -> tuple[float, float]:
@@ -122,7 +122,7 @@ def confirmed(
     replicas: int,
     watch: PartWatcher,
 ) -> Confirmation:
-    """Real SGD under the named schedules, with the same samples from the same starts, which the search has not seen if drawn."""
+    """Run real SGD under the named schedules, with the same samples from the same starts; drawn starts are new to the search."""
     count = len(hunt.starts)
     fresh = hunt.problem.replace(
         **{

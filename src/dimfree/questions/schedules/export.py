@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from dimfree.questions.schedules.answer import Schedules
 
 Rows = np.ndarray[tuple[int, int], np.dtype[np.float64]]
-_ROWS = 10_000  # at most, beside the knots
+_ROWS = 10_000  # rows of the table, in addition to the knots
 
 
 def schedule_table(best: "Schedules | OnePassProblem") -> Rows:
-    """Steps and learning rates of a problem with a schedule of knots: at every step, or at so many of them and all knots."""
+    """Steps and learning rates of a problem with knots: at every step, or at `rows` of them and at all knots."""
     problem = best if isinstance(best, OnePassProblem) else best.best
     at, _ = _knots(problem)
     last = problem.steps(problem.run.until)
@@ -32,7 +32,7 @@ def as_csv(problem: OnePassProblem) -> str:
 
 
 def _comments(problem: OnePassProblem) -> str:
-    """Which update the rate belongs to, in lines of comments: with other inputs, batches or networks it is another rate."""
+    """Comments that say which update the rate belongs to, because other inputs, batches or networks need another rate."""
     network, training = problem.network, problem.training
     before = {"mean": "1/width", "sqrt": "1/sqrt(width)", "sum": "1"}[network.scaling]
     offset = " + b_i" if network.has_offsets else ""
@@ -79,7 +79,7 @@ class StepFactor(StepRate):
 
 
 def _knots(problem: OnePassProblem) -> tuple[Vector, Vector]:
-    """Knots at whole steps: where two fall on one step, the first of them stands for both."""
+    """The knots at whole steps; of two knots that fall on one step, the first is kept."""
     schedule, training = problem.training.schedule, problem.training
     assert isinstance(schedule, LinearKnots)
     steps, chosen = np.unique(np.rint(np.asarray(schedule.times) / problem.time_step), return_index=True)

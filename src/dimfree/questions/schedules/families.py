@@ -15,7 +15,7 @@ from dimfree.problem import ExponentialDecay, HoldThenPower, PowerDecay, WarmUpC
 from dimfree.programs.compiled import brief_program
 from dimfree.questions.schedules.search import Bounds, Curve, Vector
 
-_SHARES = (1e-3, 1e3)  # of the run: how short and how long the scale of a decay may be
+_SHARES = (1e-3, 1e3)  # the shortest and the longest scale of a decay, as shares of the run
 _EXPONENTS = (1e-3, 100.0)
 _LONG, _LARGE = 100.0, 90.0  # a longer scale counts as endless, a larger power as an exponential
 
@@ -23,15 +23,15 @@ _LONG, _LARGE = 100.0, 90.0  # a longer scale counts as endless, a larger power 
 class Family(NamedTuple):
     """Schedules of one kind: the free numbers, where they lie, and where to begin the search."""
 
-    section: Callable[..., Written]  # of all numbers
+    section: Callable[..., Written]  # makes the schedule from its numbers
     free: tuple[str, ...]
-    bounds: Callable[[float, Bounds], tuple[Bounds, ...]]  # of the end of the run and the bounds of factors
-    guesses: Callable[[float, float], tuple[tuple[float, ...], ...]]  # of the end of the run and the best constant
+    bounds: Callable[[float, Bounds], tuple[Bounds, ...]]  # from the end of the run and the bounds on factors
+    guesses: Callable[[float, float], tuple[tuple[float, ...], ...]]  # from the end of the run and the best constant
     template: str  # its numbers in words: rates, and samples per dimension
-    until: bool = False  # whether it knows when the run ends
+    until: bool = False  # whether it depends on when the run ends
 
     def written(self, parameters: Vector, until: float) -> Written:
-        """The schedule as a problem has it."""
+        """The schedule in the form that a problem takes."""
         known = {"until": until} if self.until else {}
         return self.section(**dict(zip(self.free, map(float, parameters), strict=True)), **known)
 

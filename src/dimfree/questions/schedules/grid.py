@@ -1,4 +1,4 @@
-"""Times at which rates are asked for, close together at both ends, where optimal schedules have boundary layers."""
+"""The times at which rates are needed: dense at both ends of the run, where optimal schedules have boundary layers."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-_GATHERED = 0.7  # how much closer together points are at the ends than in the middle: (1 - this) to (1 + this)
+_GATHERED = 0.7  # spacing of points at the ends over that in the middle is (1 - this) to (1 + this)
 _EVENLY = 0.2  # the share of placed knots that are spread like the grid
 
 
@@ -31,11 +31,11 @@ class Grid:
         return points
 
     def chosen(self, count: int) -> Int[np.ndarray, " count"]:
-        """The numbers of `count` of its times, the first and the last among them."""
+        """The indices of `count` of its times, the first and the last included."""
         return np.unique(np.linspace(0, self.steps, count).round().astype(int))
 
     def knots(self, count: int) -> Float[np.ndarray, " count"]:
-        """As many knots; a single one is for a constant."""
+        """This many knots; a single knot is a constant."""
         return self.times[self.chosen(count)] if count > 1 else self.times[:1]
 
     def placed(self, factors: Float[np.ndarray, " n"], count: int) -> Float[np.ndarray, " count"]:
@@ -52,7 +52,7 @@ class Grid:
         return self.times[_distinct(chosen, self.steps)]
 
     def weights(self, knots: Float[np.ndarray, " count"]) -> Float[np.ndarray, "points count"]:
-        """What every knot counts at every point when factors are interpolated linearly."""
+        """The weight of every knot at every point, for linear interpolation of the factors."""
         return np.stack([np.interp(self.points, knots, unit) for unit in np.eye(len(knots))], axis=1)
 
 

@@ -1,4 +1,4 @@
-"""What is optimised and within which bounds: the rate along the run, and two numbers that enter linearly and need bounds."""
+"""What is optimised, and within which bounds: the rate along the run, and two numbers that enter linearly and so need bounds."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -37,12 +37,12 @@ from dimfree.results.record import price_of
 from dimfree.setting import why_not
 
 AGAINST = (*FAMILIES, "greedy")
-_GRIDS = (400, 800, 1600, 3200)  # steps: as few as agree with the adaptive solver
-_AGREES = 1e-4  # relative, of the risk
+_GRIDS = (400, 800, 1600, 3200)  # numbers of steps; the first that agrees with the adaptive solver is used
+_AGREES = 1e-4  # relative difference of the risks
 _MOST_KNOTS = 1000
-_CALLS = 500  # of the objective, in all
-_SIDES = 1.2  # right-hand sides that a walk and its gradient cost, per point of the grid and start
-_DRAWN = 8  # starts
+_CALLS = 500  # evaluations of the objective in one search
+_SIDES = 1.2  # cost of a walk and its gradient, in right-hand sides per grid point and start
+_DRAWN = 8  # starts that are drawn
 _MOST, _LEAST = 2.0, 2e-4  # of the rate at which the risk stops falling at the start: how far rates may go
 
 
@@ -66,10 +66,12 @@ def optimise(
 
     Arguments: `problem` (a Problem with a teacher, or the path of a TOML file; left out, that of docs/schedules.md), whose own
     schedule is the first guess; `knobs`, what may be turned: "learning_rate", and as one number for the whole run
-    "second_layer_rate" and "weight_decay", which need bounds; `knots` of the optimum; `starts`, over how many drawn starts is
-    averaged; `bounds` of the rate, or a mapping with those of the other knobs; `against`, the families to try; `objective`,
-    "mean-log", "mean" or "worst" over starts; `confirm`, by "chain", "sgd" or "none" with so many `replicas`; `export`, "optax"
-    or "torch", for which library the files have a script; `seed` instead of the problem's; `budget`, the CPU seconds that
+    "second_layer_rate" and "weight_decay", which need bounds; `knots` of the optimum; `starts`, the number of drawn
+    starts to average over; `bounds` of the rate, or a mapping with those of the other knobs; `against`, the families
+    to try; `objective`,
+    "mean-log", "mean" or "worst" over starts; `confirm`, by "chain", "sgd" or "none" with so many `replicas`;
+    `export`, "optax" or "torch", the library for which a script is written; `seed` instead of the problem's; `budget`,
+    the CPU seconds that
     all may take.
 
         best = df.optimise("problem.toml", knots=25)
@@ -180,12 +182,12 @@ def _fine_enough(hunt: Hunt) -> bool:
     written = LinearKnots(times=(0.0,), factors=(factor,))
     value = hunt.course.value(np.full(len(hunt.course.grid.points), factor))
     risks = hunt.judge(written, hunt.course.numbers)
-    resolved = HighDimensional().rtol * float(np.max(risks[0] / risks[-1]))  # what cancellation leaves of a small risk
+    resolved = HighDimensional().rtol * float(np.max(risks[0] / risks[-1]))  # smaller risks are lost to cancellation
     return hunt.grid_error(value, risks) < _AGREES + resolved
 
 
 def _bounds(problem: OnePassProblem, model: TeacherModel, stops: float, given: Bounds | None) -> Bounds:
-    """Of the factor: those given as rates, or around the rate at which the risk stops falling at the start."""
+    """The bounds of the factor: those given as rates, or a range around the rate at which the risk stops falling at the start."""
     rate = problem.training.learning_rate
     if given is not None:
         return given[0] / rate, given[1] / rate

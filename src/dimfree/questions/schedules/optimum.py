@@ -26,23 +26,23 @@ from dimfree.questions.schedules.runs import factors_at, judged
 from dimfree.questions.schedules.search import Bounds, Course, Found, Space, Vector, search, straight
 from dimfree.questions.schedules.walk import greedy_factors
 
-_FEW, _MANY = 60, 400  # calls of the objective, for a family and for free knots
+_FEW, _MANY = 60, 400  # evaluations of the objective, for a family and for free knots
 _SCANNED = 13  # constant rates that are tried before the best of them is refined
-_PLACINGS = 2  # how often knots are placed anew
+_PLACINGS = 2  # how many times the knots are placed again
 
 
 class Tried(NamedTuple):
-    """One schedule and what it leads to."""
+    """One schedule and the risks it leads to."""
 
     written: Written
-    numbers: Vector  # eta_a and omega with it
+    numbers: Vector  # the values of eta_a and omega that go with it
     risks: Float[np.ndarray, "t s"]  # by the adaptive solver, from every start
     cpu_seconds: float
-    words: str  # its numbers, or what it degenerates to
+    words: str  # its numbers in words, or what it degenerates to
 
     @property
     def risk(self) -> float:
-        """At the end: the geometric mean over starts."""
+        """The risk at the end: its geometric mean over starts."""
         return float(np.exp(np.mean(np.log(self.risks[-1]))))
 
 
@@ -140,7 +140,7 @@ def _greedy(hunt: Hunt) -> Tried:
 
 
 def _free(hunt: Hunt, count: int, guesses: Sequence[Tried]) -> tuple[Tried, Conditions, Certificate]:
-    """Knots from the best guess, placed anew; then from all guesses; then twice as many."""
+    """Optimise knots from the best guess, with knots placed again; then from all guesses; then with twice as many knots."""
     began, course, grid = time.process_time(), hunt.course, hunt.course.grid
     knots = grid.knots(count)
     found = _from(hunt, knots, guesses[0])

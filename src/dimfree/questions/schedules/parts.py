@@ -19,7 +19,7 @@ from dimfree.programs.compiled import brief_program
 from dimfree.states.overlaps import Overlaps
 
 Objective = Literal["mean-log", "mean", "worst"]
-_SHARP = 8.0  # of the soft maximum over starts: one that is worse by a factor e counts e^8 times as much
+_SHARP = 8.0  # sharpness of the soft maximum over starts: a start that is worse by a factor e counts e^8 times as much
 
 
 class Parts(NamedTuple):
@@ -31,7 +31,7 @@ class Parts(NamedTuple):
 
 
 def steerable(model: TeacherModel) -> TeacherModel:
-    """The model with a rate that is given from outside, whatever its own schedule is."""
+    """The model with a given rate in place of its own schedule."""
     return eqx.tree_at(lambda m: m.schedule, model, Held(jax.device_put(1.0)))
 
 
@@ -51,7 +51,7 @@ def parts(model: TeacherModel, states: Overlaps) -> Parts:
 
 
 def objective(model: TeacherModel, states: Overlaps, kind: Objective) -> Float[Array, ""]:
-    """What is made small at the end, on the scale of log-risks: their mean over starts, or that of a mean or a worst risk."""
+    """What is minimised: the mean of final log-risks over starts, or the logarithm of their mean or of the worst risk."""
     return over_starts(jax.vmap(lambda x: risk(model, x))(states), kind)
 
 

@@ -1,4 +1,4 @@
-"""What the adaptive solver, and real SGD, say about a schedule: risks along the run, all schedules through one program each.
+"""Risks along a run under a schedule, by the adaptive solver or by real SGD; one compiled program each serves all schedules.
 
 Every schedule is written as a table of the same number of knots. Inserting knots on its lines does not change a schedule.
 """
@@ -21,7 +21,7 @@ from dimfree.questions.schedules.search import Vector
 from dimfree.results.record import joined
 from dimfree.setting import model_of, speaking
 
-_KNOTS = 161  # of every table
+_KNOTS = 161  # knots of every table
 _LOOKS = 81  # times at which risks are looked at
 S = TypeVar("S")
 
@@ -54,7 +54,7 @@ def risks(
     key: jax.Array,
     replicas: int = 1,
 ) -> Float[np.ndarray, "t starts r"]:
-    """The risk under a schedule at all looks, from every start; not finite where it is lost."""
+    """The risk under a schedule at all looks, from every start; not finite where it diverges."""
     model = model_of(problem.replace(**{"training.schedule": table(written, grid)}))
     found = []
     for number, start in enumerate(starts):
@@ -67,5 +67,5 @@ def risks(
 
 
 def judged(problem: OnePassProblem, starts: Sequence[object], grid: Grid, written: Written) -> Float[np.ndarray, "t s"]:
-    """By the adaptive solver, from every start."""
+    """The risk by the adaptive solver, from every start."""
     return risks(problem, HighDimensional(), starts, grid, written, jax.random.key(0))[:, :, 0]

@@ -1,7 +1,7 @@
 """The search for the best rates: L-BFGS-B on logarithms, by the gradient that the walk gives.
 
-docs/theory/schedules.md, sections 2 and 5. The logarithm of the risk is made small, because the risk itself has no slope left
-after convergence. Whatever diverges counts as a very large risk without a slope.
+docs/theory/schedules.md, sections 2 and 5. The logarithm of the risk is minimised, because the risk itself has hardly
+any slope near the optimum. A run that diverges counts as a very large risk without a slope.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ Vector = Float[np.ndarray, " _"]
 Bounds = tuple[float, float]
 Curve = Callable[[Vector], tuple[Vector, Float[np.ndarray, "points _"]]]  # factors at all points, and their derivatives
 _LOST = 700.0  # the objective of a run that diverges: e^700 is about the largest float
-_SETTLED = 1e-5  # of the slope of the log-risk
+_SETTLED = 1e-5  # a smaller slope of the log-risk counts as converged
 _OPTIONS = {"maxcor": 20, "ftol": 1e-11, "gtol": 1e-7}
 
 
@@ -59,14 +59,14 @@ class Course:
 class Found(NamedTuple):
     """Where a search ended."""
 
-    parameters: Vector  # not their logarithms
+    parameters: Vector  # the parameters themselves, not their logarithms
     numbers: Vector
     value: float
     converged: bool
 
 
 class Space(NamedTuple):
-    """Parameters that are searched for: their curve, and the box of each; then eta_a and omega, if they are free."""
+    """The parameters of a search: the curve they define, and the box of each; then eta_a and omega, if they are free."""
 
     curve: Curve
     bounds: Sequence[Bounds]
@@ -74,7 +74,7 @@ class Space(NamedTuple):
 
 
 def search(course: Course, space: Space, guess: Vector, calls: int, numbers: Vector | None = None) -> Found:
-    """The best parameters near a guess; logarithms are searched, numbers are not (their best value may be 0)."""
+    """The best parameters near a guess. Factors are searched by logarithms; eta_a and omega directly, since they may be 0."""
     count = len(space.bounds)
     free = [n for n, box in enumerate(space.numbers) if box is not None]
     fixed = course.numbers if numbers is None else numbers
@@ -102,13 +102,13 @@ def search(course: Course, space: Space, guess: Vector, calls: int, numbers: Vec
     first = np.clip(first, [low for low, _ in boxes], [high for _, high in boxes])
     ended = minimize(slope, first, jac=True, method="L-BFGS-B", bounds=boxes, options=_OPTIONS | {"maxfun": calls})
     parameters, chosen = unpacked(ended.x)
-    # a line search that finds nothing lower has converged too, where the slope says so
+    # a line search that finds nothing lower has also converged, if the slope is small
     settled = bool(ended.success) or _slope_left(ended.x, ended.jac, boxes) < _SETTLED
     return Found(parameters, chosen, float(ended.fun), settled and ended.fun < _LOST)
 
 
 def _slope_left(x: Vector, gradient: Vector, boxes: Sequence[Bounds]) -> float:
-    """The steepest way down that the box leaves open."""
+    """The slope of steepest descent within the box."""
     low, high = np.array(boxes).T
     return float(np.max(np.abs(x - np.clip(x - gradient, low, high))))
 

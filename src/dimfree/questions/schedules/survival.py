@@ -8,13 +8,13 @@ if TYPE_CHECKING:
 
 WORTH = 1.01  # smaller gains are not reported
 _SURVIVES = 0.5  # the share of a gain, in logarithms, that real SGD must show
-_MANY = 4096  # replicas: more are not recommended
+_MANY = 4096  # more replicas than this are not recommended
 
 
 class Survival(NamedTuple):
     """Whether the gain survives in real SGD."""
 
-    survives: bool  # runs show it, and do not only allow it
+    survives: bool  # whether the runs prove it, rather than merely allow it
     said: str  # in one sentence
     advice: str | None = None  # what to do about it
 
@@ -30,7 +30,7 @@ def survival(best: "Schedules") -> Survival | None:
             said = f"{100 * share:.0f} % of the replicas of {real.by} diverge under the {name} schedule at d = {real.dimension}"
             return Survival(False, f"{said}.", f"{said}; lower the upper bound of the rate.")
     if best.gain() < WORTH:
-        return Survival(True, f"{where} was given nothing to confirm.")
+        return Survival(True, f"{where} had no gain to confirm.")
     gained = f"{real.gained('optimal')} times below"
     family = best.family if best.family in real.risks and not real.lost(str(best.family)) else None
     beside = f", with {family} {real.gained(family)}" if family else ""

@@ -20,8 +20,8 @@ from dimfree.questions.schedules.parts import Objective, greedy, objective, velo
 from dimfree.states.overlaps import Overlaps
 
 _REACH = (0.0, 0.5, 0.5, 1.0)  # where in a step the four stages are
-_SHARE = (1 / 6, 1 / 3, 1 / 3, 1 / 6)  # and what each of them counts
-Rate = Callable[[Float[Array, ""], Overlaps], Float[Array, ""]]  # of what is given and of the state
+_SHARE = (1 / 6, 1 / 3, 1 / 3, 1 / 6)  # the weight of each stage
+Rate = Callable[[Float[Array, ""], Overlaps], Float[Array, ""]]  # a function of the given factor and of the state
 
 
 class Steered(NamedTuple):
@@ -86,7 +86,7 @@ def _unpushed(start: Overlaps, steps: Array) -> Overlaps:
 def final(
     model: TeacherModel, start: Overlaps, steps: Float[Array, " n"], factors: Float[Array, " points"], kind: Objective
 ) -> Float[Array, ""]:
-    """The objective at the end, alone."""
+    """The objective at the end, without a gradient."""
     return objective(model, walk(model, start, steps, _stages(factors), _unpushed(start, steps), _given)[0], kind)
 
 

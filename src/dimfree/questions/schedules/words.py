@@ -1,4 +1,4 @@
-"""What is said about a best schedule: certificates, a verdict, and warnings, each in one sentence."""
+"""The sentences about a best schedule: certificates, a verdict, and warnings."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from dimfree.questions.schedules.survival import WORTH, survival
 if TYPE_CHECKING:
     from dimfree.questions.schedules.answer import Schedules
 
-_STILL = 0.9  # share of the risk at half of the run: one that keeps more until the end is on a plateau
+_STILL = 0.9  # a run that ends with more than this share of its risk at half time is on a plateau
 _CERTAIN = {"pontryagin_error": 0.02, "hamiltonian_spread": 0.02, "knots_doubled_gain": 0.01, "starts_spread": 1e-3}
 
 
@@ -59,7 +59,7 @@ def in_batches(found: BatchSchedule, problem: OnePassProblem) -> str:
 
 
 def warnings(best: "Schedules") -> Iterator[str]:
-    """Bounds that hold the optimum, conditions that fail, risks that are not resolved, gains that do not survive."""
+    """Warnings: bounds that the optimum touches, conditions that fail, risks that are not resolved, gains that do not survive."""
     found, rate = best.certificate, best.problem.training.learning_rate
     for side, bound in zip(("lower", "upper"), best.hunt.box, strict=True):
         if share := found.active_bounds.get(f"learning_rate {side}"):

@@ -1,1 +1,1 @@
-"""What would a spectral estimator do with the samples of SGD?"""
+"""How well would a spectral estimator do with the samples that SGD uses?"""

@@ -1,6 +1,7 @@
 """Estimators that preprocess labels, beside SGD: their thresholds and overlaps, predicted and measured.
 
-docs/theory/spectral.md. The information exponent of a link decides what SGD takes, the generative exponent what can be done.
+docs/theory/spectral.md. The information exponent of a link decides how many samples SGD needs, the generative exponent
+how many are needed at all.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SAMPLES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0)
-_POINTS = 60  # of a line in the figure
+_POINTS = 60  # points of a line in the figure
 _SEES = {
     1: "a vector of preprocessed labels shows the direction",
     2: "a matrix of preprocessed labels shows the direction",
@@ -62,13 +63,13 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Spectral(Answer[OnePassProblem]):
-    """Exponents, estimators, and what SGD takes."""
+    """Exponents, estimators, and the samples that SGD needs."""
 
     information: int
     generative: int
     samples: Float[np.ndarray, " sample"]  # per dimension
     outcomes: tuple[Outcome, ...]
-    sgd: Descent | str  # or why there is no count
+    sgd: Descent | str  # or a sentence that says why there is no count
 
     def said(self) -> Iterator[Table | str]:
         """Exponents, SGD, thresholds; then overlaps, a row per number of samples."""
@@ -124,7 +125,7 @@ class Spectral(Answer[OnePassProblem]):
         }
 
     def datasets(self) -> dict[str, xr.Dataset]:
-        """Exponents and SGD in one, and one for each estimator."""
+        """One dataset for exponents and SGD, and one for each estimator."""
         sgd = {} if isinstance(self.sgd, str) else {f"sgd_{name}": x for name, x in self.sgd._asdict().items()}
         exponents = xr.Dataset({"information_exponent": self.information, "generative_exponent": self.generative} | sgd)
         return {"exponents": exponents} | {
@@ -159,7 +160,8 @@ def spectral(
     budget: float = 120.0,
     watch: PartWatcher = nobody,
 ) -> Spectral:
-    """What estimators that preprocess labels make of samples of a single-index target, and what SGD would take.
+    """How well estimators that preprocess labels find the direction of a single-index target, and how many samples SGD
+    would need.
 
     Arguments: `problem` (a Problem with one direction, or the path of a TOML file; left out, the one of docs/spectral.md);
     `link` in place of the problem's, also for its student; `samples` per dimension, a list or text such as "0.5,1,2";

@@ -1,11 +1,11 @@
-"""What one-pass SGD takes for the same target, as its ODE says (docs/theory/committee.md, section 7)."""
+"""How many samples one-pass SGD needs for the same target, by its ODE (docs/theory/committee.md, section 7)."""
 
 from typing import NamedTuple
 
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.questions.escape.single import admissible_rate, predicted_time, single_exponent
 
-_LOST = 0.5  # part of the risk
+_LOST = 0.5  # part of the risk that must be lost
 _FAR = 0.7  # overlap up to which the growth of m is checked
 _LONG = 1e9  # time after which the ODE counts as stuck
 
@@ -26,7 +26,7 @@ class Descent(NamedTuple):
 def descent(problem: OnePassProblem) -> Descent:
     """SGD from m = d^(-1/2) until half of the risk is lost, at half of the largest rate.
 
-    The largest is where m stops to grow, at the start or (exponent 1) later on; half of it takes the fewest samples to escape.
+    The largest rate is where m stops growing, at the start or (exponent 1) later; half of it needs the fewest samples to escape.
     """
     exponent = single_exponent(problem)
     rate = 0.5 * min(admissible_rate(problem, start) for start in (1.0, _FAR * problem.dimension**0.5))

@@ -44,7 +44,7 @@ def measured_overlaps(
     found = np.zeros((len(estimators), len(counts), len(seeds)))
     for number, seed in enumerate(seeds):
         watch("experiments", number / len(seeds))
-        with threadpool_limits(1):  # threads wait for each other longer than the eigenvectors take
+        with threadpool_limits(1):  # several threads would wait for each other longer than the eigenvectors take
             found[:, :, number] = _one_seed(target, estimators, counts, np.random.default_rng(seed))
     watch("experiments", 1.0)
     return found
@@ -73,7 +73,7 @@ def _one_seed(
 
 
 def _squared_overlap(total: Table) -> float:
-    """Of a vector, or of the first eigenvector of a matrix, with the first axis."""
+    """The squared overlap of a vector, or of the first eigenvector of a matrix, with the first axis."""
     last = len(total) - 1
     v = total if total.ndim == 1 else eigh(total, subset_by_index=(last, last))[1][:, 0]
     return float(v[0] ** 2 / (v @ v))

@@ -1,4 +1,4 @@
-"""What would a spectral estimator do with the samples of SGD?"""
+"""How well would a spectral estimator do with the samples that SGD uses?"""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 QUESTION: "Question[OnePassProblem]" = Question(
     name="spectral",
-    help="Report what beats SGD: a spectral estimator and a linear filter of preprocessed labels, in theory and experiment.",
+    help="Compare SGD with a spectral estimator and a linear filter of preprocessed labels, in theory and experiment.",
     asked="spectral estimators",
     about="fresh samples of a teacher",
     problem="dimfree.onepass.problem:OnePassProblem",

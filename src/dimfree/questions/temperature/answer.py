@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Values = Float64[np.ndarray, "..."]
-_DRIFT = 0.05  # share of Delta C; with a larger drift the run counts as not stationary
-_LAGS = 10  # of the simulation, spread evenly over the response
+_DRIFT = 0.05  # a run that drifts by more than this share of Delta C counts as not stationary
+_LAGS = 10  # lags that are simulated, spread evenly over the response
 
 
 class Account(NamedTuple):
@@ -57,7 +57,7 @@ class Account(NamedTuple):
     Delta_C: Values
 
     def at(self, lag: Values) -> "Account":
-        """The same at some of the lags: fits are comparable on equal lags only."""
+        """The same account at some of the lags; two fits can be compared only on the same lags."""
         chosen = np.searchsorted(self.lag, lag - 1e-9 * self.lag[1])
         return Account(self.name, self.lag[chosen], self.chi[:, chosen], self.Delta_C[:, chosen])
 
@@ -75,8 +75,8 @@ class Temperature(Answer[DataSetProblem]):
     """Response and correlation at the end of a run, by every account, and their ratios."""
 
     accounts: tuple[Account, ...]
-    drift: float  # what C(t,t) still gains over the window, in units of Delta C
-    no_closed_form: str | None  # why there is none, in one sentence
+    drift: float  # how much C(t,t) still grows over the window, in units of Delta C
+    no_closed_form: str | None  # why there is no closed form, in one sentence
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ class Temperature(Answer[DataSetProblem]):
         return 1 if self.no_temperature else 0
 
     def said(self) -> Iterator[Table | str]:
-        """The table and what is to be said about it, or why there is no temperature."""
+        """The table and remarks, or why there is no temperature."""
         if self.no_temperature:
             yield self.no_temperature
             return
@@ -256,7 +256,7 @@ def _by_theory(
 
 
 def _closed_form(limit: MultiPassModel, window: int) -> tuple[Account | None, str | None]:
-    """(T1)-(T4) where they hold; an unstable step is an error, not an absence."""
+    """Equations (T1)-(T4) where they hold; an unstable step is an error, not a missing account."""
     try:
         found = stationary(limit, jnp.arange(window + 1))
     except RefusalError as refusal:

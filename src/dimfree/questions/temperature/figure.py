@@ -61,7 +61,7 @@ def draw_ratio(found: "Temperature", axes: Axes) -> None:
         axes.axhline(found.value, ls=":", color="0.4", lw=1.2)
     word = "temperature" if found.value is not None else "not stationary, no temperature:"
     axes.set(xscale="log", ylim=(0, None), xlabel=r"lag $t - s$", ylabel=rf"{word} $\Delta C/\chi$ up to this lag")
-    axes.xaxis.set_minor_formatter(NullFormatter())  # within a decade they would overlap
+    axes.xaxis.set_minor_formatter(NullFormatter())  # within one decade the labels would overlap
 
 
 def _points(found: "Temperature", one: "Account") -> Any:

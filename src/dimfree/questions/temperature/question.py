@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 QUESTION: "Question[DataSetProblem]" = Question(
     name="temperature",
-    help="Report the temperature of SGD on a data set: response against correlation in the last part of the run.",
+    help="Measure the temperature of SGD on a data set: response against correlation in the last part of the run.",
     asked="temperatures",
     about="a data set",
     problem="dimfree.dataset.problem:DataSetProblem",
