@@ -12,7 +12,7 @@ What happens in training
     sweep        a grid of problems; open_sweep, plot_sweep
     open         a results file as a Comparison
     crossing_times, plateau    when a curve falls to a level, how long it stands still
-    descriptions, settings     everything that there is to run
+    descriptions, settings     everything that can be run
 
 Questions about a problem
     regime, exit_times, sample_complexity, spectral, fluctuations, band, couplings, temperature, stopping, laziness, curve,
@@ -24,7 +24,7 @@ The course (docs/learn)
 
 Problems
     load, loads, dumps         TOML in and out
-    Problem, Run               the whole, and how long and how often it runs
+    Problem, Run               a whole problem, and how long and how often it runs
     data, fresh samples        Teacher, MultiIndex, HiddenManifold, TwoGaussians, Hypercube, Clusters,
                                PowerLaw, Projected; Covariance
     data, a finite data set    TwoClusters, ThreeClusters, LinearTeacher, SignTeacher, PhaseRetrieval;
@@ -56,7 +56,7 @@ from dimfree._version import __version__
 from dimfree.errors import deprecated
 from dimfree.former_names import FORMER
 
-# float64 is part of the contract (docs/conventions). Setting the variable keeps `import dimfree` free of jax.
+# float64 is part of the contract (docs/conventions). An environment variable switches it on without importing jax here.
 os.environ["JAX_ENABLE_X64"] = "1"
 if "jax" in sys.modules:
     sys.modules["jax"].config.update("jax_enable_x64", True)
@@ -226,7 +226,7 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 _MODULES = ("experiments", "extend", "theories")
 
-# The functions: what `help(dimfree)` spells out under its first lines. Classes would add 500 lines each, most of them pydantic's.
+# The functions, which `help(dimfree)` prints in full. A class would add about 500 lines, most of them pydantic's.
 __all__ = ["__version__", *(name for name in _HOME if name.islower() and name != "opened")]  # noqa: PLE0604
 
 

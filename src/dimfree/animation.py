@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 FILM = Page(dpi=80)
 FRAMES = 100
 _MOST_FRAMES = 600
-_MOST_PIXELS = 2e8  # of all frames together: about a minute of drawing, and 200 MB while a GIF is written
+_MOST_PIXELS = 2e8  # in all frames together: drawing them takes about a minute, and writing the GIF 200 MB
 _RATE = 15  # frames a second
-_LAST = 2.0  # seconds that the last frame stays
-_COLOURS = 255  # of a GIF, which all of its frames share; one more is left for pixels that do not change
-_RARE = 3  # pixels: colours of fewer are shades along the edge of a line
-_VEIL = 0.75  # how far the part of a curve that is yet to come is faded
+_LAST = 2.0  # seconds for which the last frame is shown
+_COLOURS = 255  # that all frames of a GIF share; the 256th marks pixels that do not change
+_RARE = 3  # a colour of fewer pixels than this is only a shade along the edge of a line
+_VEIL = 0.75  # opacity of the veil over the part of a curve that is still to come
 
-Move = Callable[[float], None]  # shows the scene at a time
+Move = Callable[[float], None]  # called with a time, it shows the scene at that time
 
 
 class Scene(NamedTuple):
-    """What was drawn into a figure: how to move it, and the first time that is worth a frame."""
+    """A figure that can move: the function that moves it, and the first time that is worth a frame."""
 
     move: Move
     since: float = 0.0
@@ -53,7 +53,7 @@ class Curve(NamedTuple):
 
 
 def index_at(times: Values, time: float) -> int:
-    """The place of the last saved time that is not later."""
+    """The index of the last saved time that is not later than `time`."""
     return max(0, int(np.searchsorted(times, time, side="right")) - 1)
 
 
@@ -84,7 +84,7 @@ def animate(
     page: Page = FILM,
     watch: ShareWatcher = unseen,
 ) -> Path:
-    """Write a scene to a file, with at most so many frames at saved times; the file is complete or not there."""
+    """Write a scene to a file, with at most `frames` frames, each at a saved time; a failed write leaves no file."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -95,7 +95,7 @@ def animate(
         raise ProblemError(f"an animation of {frames} frames cannot be written; give 2 to {_MOST_FRAMES}.")
     if page.panels or page.background == "transparent":
         raise ProblemError(
-            "an animation has all panels and a background; leave out one file per panel and transparency."
+            "an animation cannot be split into one file per panel, nor be transparent; leave these two options out."
         )
     with matplotlib.rc_context(page.checked().look()):
         figure = Figure(layout="constrained", dpi=page.dpi)
@@ -115,13 +115,13 @@ def animate(
 
 
 def _freeze(figure: "Figure") -> None:
-    """Leave panels and legends where they are at the last time; otherwise they would move with what they avoid."""
+    """Fix panels and legends where they are at the last time; otherwise legends would move to avoid the curves."""
     figure.set_layout_engine("none")
     for axes in figure.axes:
         if (legend := axes.get_legend()) is not None:
             box = legend.get_window_extent().transformed(axes.transAxes.inverted())
             legend.set_loc((box.x0, box.y0))
-            legend.set(zorder=9)  # above all that fades
+            legend.set(zorder=9)  # drawn above the veil
 
 
 def _refuse_too_large(figure: "Figure", frames: int, dpi: int) -> None:
@@ -180,9 +180,8 @@ def _write_gif(path: Path, canvas: "FigureCanvasAgg", move: Move, times: Values,
     from PIL import Image
 
     samples = np.concatenate([np.asarray(_frame(canvas, move, times[i])) for i in (0, len(times) // 2, -1)])
-    colours, counts = np.unique(
-        samples.reshape(-1, 3), axis=0, return_counts=True
-    )  # each once: a thin line counts, too
+    # every colour counts once, however many pixels have it, so that a thin line keeps its own
+    colours, counts = np.unique(samples.reshape(-1, 3), axis=0, return_counts=True)
     kept = colours[counts >= _RARE]
     palette = Image.fromarray(kept[None].copy()).quantize(_COLOURS, dither=Image.Dither.NONE)
     first, *rest = (

@@ -1,4 +1,4 @@
-"""Arrays in files of NumPy (.npy and .npz): the sizes that a file announces are checked before memory is taken."""
+"""Reading NumPy's files (.npy and .npz): the size that a file announces is checked before memory is reserved."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ class Stream(Protocol):
     """A file, or a member of an archive."""
 
     def read(self, size: int = -1, /) -> bytes:
-        """So many bytes, or what is left."""
+        """Read `size` bytes, or as many as are left."""
 
     def tell(self) -> int:
         """The number of bytes read so far."""
@@ -35,7 +35,7 @@ _HEADERS: Mapping[tuple[int, int], Callable[[Stream], tuple[tuple[int, ...], boo
 
 
 class _Announced:
-    """An array of which the header alone was read."""
+    """The header of an array, whose numbers have not been read yet."""
 
     def __init__(self, stream: Stream, size: int) -> None:
         version = np.lib.format.read_magic(stream)
@@ -43,12 +43,12 @@ class _Announced:
             raise ValueError(f"it is written in version {version[0]}.{version[1]} of the format, not in 1.0 or 2.0")
         self.shape, self._fortran, self.dtype = _HEADERS[version](stream)
         if self.dtype.hasobject:
-            raise ValueError("it holds objects of Python, not numbers")
+            raise ValueError("it holds Python objects, not numbers")
         if min(self.shape, default=0) < 0:
             raise ValueError(f"its shape is {self.shape}")
         self.bytes, left = prod(self.shape) * self.dtype.itemsize, size - stream.tell()
         if self.bytes > left:
-            raise ValueError(f"an array of shape {self.shape} takes {self.bytes:.4g} bytes, and {left:.4g} are there")
+            raise ValueError(f"an array of shape {self.shape} takes {self.bytes:.4g} bytes; only {left:.4g} follow")
 
     def read(self, stream: Stream) -> AnyArray:
         """Read the array from a stream whose header was read."""
@@ -102,12 +102,14 @@ def unpacked(file: Path, names: Sequence[str] | None = None) -> dict[str, AnyArr
 
 @contextmanager
 def _understood() -> Iterator[None]:
-    """Turn any exception of a library over a damaged file into a ValueError; dimfree's own errors and OSErrors stay."""
+    """Turn any exception that a library raises over a damaged file into a ValueError; dimfree's errors and OSErrors pass."""
     try:
         yield
     except (DimfreeError, OSError, ValueError):
         raise
-    except Exception as failure:  # of zipfile, zlib, lzma, struct, tokenize: there is no list of them
+    except (
+        Exception
+    ) as failure:  # zipfile, zlib, lzma, struct and tokenize all raise their own; there is no complete list
         raise ValueError(str(failure) or "it ends too soon") from None
 
 
@@ -118,5 +120,5 @@ def _real(found: AnyArray) -> Values:
 
 
 def _refuse_too_large(file: Path, arrays: Sequence[_Announced]) -> None:
-    needed = sum(one.bytes + 8.0 * prod(one.shape) for one in arrays)  # as they are written, and in double precision
+    needed = sum(one.bytes + 8.0 * prod(one.shape) for one in arrays)  # as written, and in double precision
     refuse_above_memory(needed, f"reading the file {str(file)!r}", "give a smaller one")

@@ -1,4 +1,4 @@
-"""What stands behind a figure: white, nothing, or the dark of a slide, on which all that is drawn stays readable."""
+"""The background of a figure: white, transparent, or dark for a slide, with colours that stay readable on it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,8 +7,8 @@ if TYPE_CHECKING:
 
 BACKGROUNDS = ("white", "transparent", "dark")
 _DARK, _LIGHT = "#14171c", "#f2f2f2"
-_CONTRAST = 4.5  # what the guidelines for accessible pages (WCAG 2) ask of text
-_STEP = 0.1  # by which a colour is mixed with white until it stands out
+_CONTRAST = 4.5  # the contrast of text that the accessibility guidelines (WCAG 2) ask for
+_STEP = 0.1  # share of white that is added, again and again, until a colour stands out
 
 Colour = tuple[float, float, float, float]
 
@@ -67,7 +67,7 @@ def readable(colour: Any) -> Any:
 
 
 def hollow(face: Any) -> Any:
-    """The inside of a marker: white stands for the background."""
+    """The fill of a marker, where white becomes the background."""
     from matplotlib.colors import same_color
 
     return _DARK if same_color(face, "white") else readable(face)

@@ -26,8 +26,8 @@ Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 _LINES = (("#d95f02", "-"), ("#7570b3", "--"), ("#1b9e77", "-."), ("#e7298a", ":"), ("#e6ab02", "--"), ("#66a61e", "-"))
 _MARKS = (("black", "o"), ("#1f78b4", "s"), ("#33a02c", "^"), ("#6a3d9a", "D"))
 _MARKERS = 16
-_WIDE = 10.0  # a range of more than this factor is drawn to a logarithmic scale
-_ROOM = 1.05  # times the largest value: the upper end of axes that begin at zero
+_WIDE = 10.0  # values that span more than this factor get a logarithmic scale
+_ROOM = 1.05  # the upper end of an axis that begins at zero, as a multiple of the largest value
 _LINEAR, _LARGEST = 10.0, 300.0  # per cent: the largest deviation on a linear scale, and the largest that is drawn
 
 
@@ -39,7 +39,7 @@ class Look(NamedTuple):
     marker: str  # of an experiment
     first: int  # the first marker's place, which differs between experiments, so that none hides another
     real: bool
-    scatters: bool  # the band shows replicas; otherwise the error of their mean
+    scatters: bool  # whether the band shows 80 % of the replicas; otherwise it shows the error of their mean
 
 
 def looks(accounts: "Mapping[str, xr.Dataset]") -> dict[str, Look]:
@@ -57,7 +57,7 @@ def looks(accounts: "Mapping[str, xr.Dataset]") -> dict[str, Look]:
 
 
 def band(values: Values, scatters: bool) -> tuple[Values, Values]:
-    """The ends of 80 % of the replicas (axis 1) where they scatter as runs of SGD do, else two standard errors of their mean."""
+    """The band around 80 % of the replicas (axis 1) if they scatter as runs of SGD do, else two standard errors of the mean."""
     if scatters:
         low, high = np.quantile(values, [0.1, 0.9], axis=1)
         return low, high
@@ -114,7 +114,7 @@ def is_wide(values: Values) -> bool:
 
 
 def is_log_grid(values: Values) -> bool:
-    """Whether chosen values are positive and more evenly spaced as ratios than as differences; two values, if they are wide."""
+    """Whether chosen values are positive and nearer to equal ratios than to equal differences; two values: if far apart."""
     known = np.unique(values[np.isfinite(values)])
     if known.size < 3 or known[0] <= 0:
         return is_wide(known)
@@ -176,7 +176,7 @@ def _check_format(path: Path, known: Mapping[str, str]) -> None:
 
 @lru_cache(maxsize=1)
 def _shown_inline() -> "type[Figure]":
-    """Figures that notebooks show, whatever their backend."""
+    """Figures that a notebook shows, whichever matplotlib backend it uses."""
     from matplotlib.figure import Figure
 
     class Shown(Figure):
@@ -188,7 +188,7 @@ def _shown_inline() -> "type[Figure]":
     return Shown
 
 
-def style() -> Any:  # matplotlib's literal type of the keys is longer than this file
+def style() -> Any:  # matplotlib types the keys as a union of hundreds of literals
     """Matplotlib's settings for figures that are not drawn for a talk."""
     return PAPER.look()
 

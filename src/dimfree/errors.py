@@ -1,4 +1,4 @@
-"""What dimfree says when something cannot be done: one sentence with what was given, what was expected, what to change."""
+"""Errors and warnings. Each is one sentence: what was given, what was expected, what to change."""
 
 import warnings
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ class ProblemError(DimfreeError):
 
 
 class CodeError(ProblemError):
-    """A file names code, which it may run only where that is allowed."""
+    """A file names code, and the caller has not allowed it to run."""
 
 
 class RefusalError(DimfreeError):
@@ -36,7 +36,7 @@ class OutputError(DimfreeError):
 
 
 def in_one_line(failure: BaseException) -> str:
-    """All that an exception of another library says, which may be several lines."""
+    """The whole message of another library's exception, with its line breaks replaced by spaces."""
     return " ".join(str(failure).split())
 
 
@@ -56,11 +56,11 @@ class DimfreeWarning(UserWarning):
 
 
 class LeftBehindWarning(DimfreeWarning):
-    """A change turned a problem into one of another setting, which has no place for all that was given."""
+    """A change moved a problem to another setting, which has no place for some of the given keys."""
 
 
 class PluginWarning(DimfreeWarning):
-    """A package that extends dimfree does not work, or takes a name that is not free."""
+    """A package that extends dimfree cannot be loaded, or uses a name that is already taken."""
 
 
 class DimfreeDeprecation(DimfreeWarning, FutureWarning):
@@ -68,13 +68,13 @@ class DimfreeDeprecation(DimfreeWarning, FutureWarning):
 
 
 def deprecated(former: str, now: str, stacklevel: int) -> None:
-    """Say what replaces a former name; `stacklevel` as for `warnings.warn`, counted from the caller."""
+    """Warn that a name was replaced, and by what; `stacklevel` is that of `warnings.warn`, counted from the caller."""
     sentence = f"{former} is now {now}; write the new name, since a later version drops the former one."
     warnings.warn(sentence, DimfreeDeprecation, stacklevel + 1)
 
 
 def suggest(given: str, known: Iterable[str]) -> str:
-    """The tail of an error about an unknown name: the nearest guess, else the list of what exists."""
+    """The end of an error about an unknown name: the most similar name, or else all names."""
     names = list(known)
     close = get_close_matches(given, names, n=1, cutoff=0.6)
     return f"did you mean {close[0]!r}?" if close else f"choose from: {', '.join(names)}."

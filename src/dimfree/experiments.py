@@ -1,4 +1,4 @@
-"""The experiments: what `df.simulate` takes as `by`, each in place of its name when one of its settings should differ.
+"""The experiments as classes. Pass one to `df.simulate` as `by`, instead of its name, to change one of its settings.
 
 df.simulate(problem, df.experiments.OverlapChain())    # the same as df.simulate(problem, "chain")
 """

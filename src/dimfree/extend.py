@@ -1,6 +1,7 @@
-"""What one writes a description, a setting or a kind of data with (docs/extend.md).
+"""Everything needed to write a description, a setting or a kind of data of your own (docs/extend.md).
 
-A description is a `Description`, mostly through one of the three ready ways to write one: `Evolution`, `Memory`, `Stationary`.
+A description is a subclass of `Description`, most easily of one of its three ready-made forms: `Evolution`, `Memory`,
+`Stationary`.
 Its `models` is the type of the problems that it is about: a `Model` of your own, or one of dimfree's. A `Setting` is the record
 that ties a problem, its model, its start and its descriptions together.
 """

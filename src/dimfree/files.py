@@ -1,4 +1,4 @@
-"""Files: written under temporary names and renamed, so that a killed run leaves the old files or the new ones."""
+"""Files are written under temporary names and then renamed: a killed run leaves either the old files or the new ones."""
 
 import os
 import re
@@ -16,18 +16,18 @@ from threading import RLock
 from dimfree.errors import OutputError
 from dimfree.system import has_ended
 
-RENAMING = RLock()  # held while files are renamed: the thread that ends the process waits for it
+RENAMING = RLock()  # held while files are renamed; the thread that ends the process on a signal waits for it
 _TEMPORARY = re.compile(r"\.dimfree-(?P<host>.+)-(?P<process>\d+)-[0-9a-f]{16}\..*")
 _host = re.sub(r"[^\w.-]", "_", socket.gethostname())
 _underway: set[Path] = set()
 _batches: list[list[tuple[Path, Path]]] = []  # temporary names and their places, of every `together` that is open
 _written: dict[Path, None] = {}  # each once, in the order of their first writing
-_LONGEST = 10**8  # bytes: a longer text is no problem file
+_LONGEST = 10**8  # bytes; a longer file cannot be a problem file
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place when the block succeeds and vanishes when it does not."""
+    """A temporary path beside `path`: renamed to `path` if the block succeeds, removed if it fails."""
     writable(path.parent)
     temporary = _temporary(path)
     try:
@@ -78,7 +78,7 @@ def withdraw(path: Path) -> None:
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Files written inside take their places together when the block succeeds, and none of them otherwise."""
+    """Rename all files that the block has written if it succeeds; if it fails, none of them."""
     batch: list[tuple[Path, Path]] = []
     _batches.append(batch)
     try:
@@ -108,7 +108,7 @@ def writable(folder: Path) -> None:
 
 
 def check_regular(path: str | Path) -> None:
-    """Raise an OSError for what is not a regular file: a folder has no content, and a pipe or a device may never end."""
+    """Raise an OSError unless it is a regular file: a folder has no content, and a pipe or a device may never end."""
     mode = os.stat(path).st_mode
     if S_ISDIR(mode):
         raise IsADirectoryError(EISDIR, "it is a folder", str(path))
@@ -120,12 +120,12 @@ def read_text(path: str | Path) -> str:
     """The text of a regular file of a sensible size; otherwise an OSError or a UnicodeDecodeError."""
     check_regular(path)
     if (size := os.stat(path).st_size) > _LONGEST:
-        raise OSError(EFBIG, f"it has {size:.3g} bytes, which is too long for a text", str(path))
+        raise OSError(EFBIG, f"it has {size:.3g} bytes, which is too long for a text file", str(path))
     return Path(path).read_text(encoding="utf-8-sig")
 
 
 def save_figure(write: Callable[[Path], None], path: Path) -> None:
-    """Write a figure through `write`, complete or not at all."""
+    """Write a figure through `write`; a failed write leaves no file."""
     with replacing(path) as temporary:
         write(temporary)
 

@@ -1,4 +1,4 @@
-"""Names that former versions had in `dimfree` itself, and the module that has them now; they go on working, with a warning."""
+"""Names that earlier versions had in `dimfree` itself, and where they are now. Old names still work, with a warning."""
 
 _MOVED = {
     "theories": (

@@ -1,4 +1,4 @@
-"""The machine: its cores, its memory and refusals of what does not fit, and what is installed."""
+"""What this machine has: cores, memory, installed versions; and refusals of work that does not fit into its memory."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ from dimfree._version import __version__
 from dimfree.errors import OutputError, RefusalError
 from dimfree.system import address_space, memory_of_the_machine
 
-SHARE = 0.8  # of the machine's memory that one run may take
+SHARE = 0.8  # share of the machine's memory that one run may take
 BASELINE = 4.5e8  # bytes of a process that has imported jax and compiled its programs
 _PACKAGES = (
     "jax",
@@ -35,7 +35,7 @@ def machine_memory() -> float:
 
 
 def _limits() -> Iterator[float]:
-    """The memory of the machine, and all limits that are set; infinity where the system does not say."""
+    """The memory of the machine, and every limit set on it; infinity where the system does not say."""
     yield from (limit for limit in (memory_of_the_machine(), address_space()) if limit is not None)
     yield from _control_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
     megabytes = {name: os.environ.get(f"SLURM_{name}", "") for name in ("MEM_PER_NODE", "MEM_PER_CPU", "CPUS_ON_NODE")}
@@ -48,7 +48,7 @@ def _limits() -> Iterator[float]:
 
 
 def _control_groups(groups: Path, mounted: Path) -> Iterator[float]:
-    """The limits of the control groups that this process is in, and of the groups around them (versions 1 and 2)."""
+    """The memory limits of this process's control groups and of those that contain them (cgroup versions 1 and 2)."""
     try:
         lines = groups.read_text().splitlines()
     except OSError:
@@ -77,7 +77,7 @@ def refuse_above_memory(needed: float, what: str, way_out: str) -> None:
 
 
 def check_platform() -> None:
-    """Refuse a platform that jax does not have, before jax fails somewhere inside."""
+    """Refuse a platform that this jax does not support, before jax fails with an error of its own."""
     wish = os.environ.get("JAX_PLATFORMS", "")
     if wish in ("", "cpu"):
         return

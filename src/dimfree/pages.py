@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _TYPE = {"paper": 9.0, "talk": 16.0}  # points
-_ROOM = {"paper": 1.0, "talk": 1.5}  # by which a figure grows with the size of its type
-_PANEL = (6.4, 4.4)  # inches of a panel that stands alone
+_ROOM = {"paper": 1.0, "talk": 1.5}  # factor by which a figure is enlarged to make room for larger type
+_PANEL = (6.4, 4.4)  # width and height, in inches, of a panel in a file of its own
 _LARGEST = 100.0  # inches
 
 
 class Page(NamedTuple):
-    """How a figure is written; without a size it has the one that its drawing chooses, larger in a talk."""
+    """How a figure is written. Left out, the size is the one that the figure's own code chooses, larger in a talk."""
 
     style: str = "paper"
     size: tuple[float, float] | None = None  # inches
@@ -26,7 +26,7 @@ class Page(NamedTuple):
     background: str = "white"
 
     def checked(self) -> "Page":
-        """The page itself; an error in one sentence if its values make no sense."""
+        """Return the page, or raise an error in one sentence if its values make no sense."""
         if self.style not in _TYPE:
             raise ProblemError(f"the style {self.style!r} is not known; {suggest(self.style, _TYPE)}")
         if self.background not in BACKGROUNDS:
@@ -41,7 +41,7 @@ class Page(NamedTuple):
             raise ProblemError(f"{self.dpi} dots per inch cannot be drawn; give 20 to 2400.")
         return self
 
-    def look(self) -> Any:  # matplotlib's literal type of the keys is longer than this file
+    def look(self) -> Any:  # matplotlib types the keys as a union of hundreds of literals
         """Matplotlib's settings: those of all figures, with the type of the style."""
         size = _TYPE[self.style]
         return {
@@ -84,12 +84,12 @@ PAPER = Page()
 
 
 def panels(figure: "Figure") -> "list[Axes]":
-    """Axes that show something and are no colour bar."""
+    """The axes that show something, without colour bars."""
     return [axes for axes in figure.axes if axes.get_visible() and not hasattr(axes, "_colorbar")]
 
 
 def leave_alone(figure: "Figure", number: int) -> None:
-    """Keep one panel only, with what it shared with the others: labels, ticks, legend and colour bar."""
+    """Remove all panels but one, which keeps what it shared with the others: labels, ticks, legend and colour bar."""
     kept = panels(figure)[number]
     bars: list[Any] = [axes for axes in figure.axes if hasattr(axes, "_colorbar")]
     for direction in "xy":

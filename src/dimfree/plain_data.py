@@ -1,4 +1,4 @@
-"""Plain data that JSON can hold, which has neither arrays nor numbers that are not finite."""
+"""Plain data for JSON, which has neither arrays nor NaN nor infinity."""
 
 from collections.abc import Mapping
 from math import isfinite

@@ -9,15 +9,15 @@ ShareWatcher = Callable[[float], None]  # takes the share of the work that is do
 
 
 def nobody(title: str, done: float) -> None:
-    """Take progress that is not shown."""
+    """A watcher that shows nothing."""
 
 
 def unseen(done: float) -> None:
-    """Take a share that is not shown."""
+    """A watcher of a share that shows nothing."""
 
 
 def of_all(watch: PartWatcher, accounts: int) -> Watcher:
-    """A watcher of so many accounts, which reports them as equal parts of one work."""
+    """A watcher of several accounts, which counts each as an equal part of the whole work."""
     shares: dict[str, float] = {}
 
     def watched(title: str, done: float) -> None:
@@ -29,7 +29,7 @@ def of_all(watch: PartWatcher, accounts: int) -> Watcher:
 
 @contextmanager
 def bars(shown: bool) -> Iterator[Watcher]:
-    """A bar for every title, while the block runs; none if they are not to be shown."""
+    """Show a bar for every title while the block runs, if `shown`."""
     if not shown:
         yield nobody
         return
@@ -64,7 +64,7 @@ def bars(shown: bool) -> Iterator[Watcher]:
 
 @contextmanager
 def one_bar(shown: bool) -> Iterator[PartWatcher]:
-    """One bar over all work, named after the part that is being done, while the block runs; none if it is not to be shown."""
+    """Show one bar over all work while the block runs, if `shown`; it is named after the part that is being done."""
     if not shown:
         yield nobody
         return

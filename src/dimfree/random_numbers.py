@@ -1,4 +1,4 @@
-"""Random numbers, drawn fast: inputs of SGD, and the matrices whose law is that of their overlaps."""
+"""Random numbers, drawn fast: the inputs of SGD, and random matrices that have the law of the inputs' overlaps."""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float, Float32, Key
 
 
 def normals(key: Key[Array, ""], count: int) -> Float32[Array, " count"]:
-    """Standard normals in float32: the draw is what bounds SGD on vectors.
+    """Standard normals in float32; drawing them is what limits the speed of SGD on vectors.
 
     The counter layout that cannot be split over devices makes two numbers per hash instead of one, and vectorises: it is
     about four times faster on a CPU. Every draw here is of one block on one device, so nothing is lost. Floats are made
@@ -18,7 +18,7 @@ def normals(key: Key[Array, ""], count: int) -> Float32[Array, " count"]:
 
 
 def signs(key: Key[Array, ""], count: int) -> Float32[Array, " count"]:
-    """Numbers +1 and -1, equally likely: thirty-two for every hash."""
+    """Numbers +1 and -1, equally likely; one hash gives thirty-two of them."""
     with jax.threefry_partitionable(False):
         words = jax.random.bits(key, (-(-count // 32),), jnp.uint32)
     bits = (words[:, None] >> jnp.arange(32, dtype=jnp.uint32)) & 1
@@ -69,7 +69,7 @@ def chi_squares(key: Key[Array, ""], degrees: Float[Array, " count"]) -> Float[A
 def lower_triangle(below: Float[Array, "m r"], diagonal: Float[Array, "b r"]) -> Float[Array, "b b r"]:
     """The triangular matrices with these entries below and on the diagonal, one for each replica."""
     b, replicas = diagonal.shape
-    place = np.full((b, b), below.shape[0] + b)  # of each entry among all entries, the last of which is zero
+    place = np.full((b, b), below.shape[0] + b)  # where each matrix entry is in the list, whose last entry is zero
     place[np.tril_indices(b, -1)] = np.arange(below.shape[0])
     place[np.diag_indices(b)] = below.shape[0] + np.arange(b)
     return jnp.concatenate([below, diagonal, jnp.zeros((1, replicas))])[place]

@@ -24,7 +24,7 @@ _OWN = (
     "dimfree.dataset.committee.setting:SETTING",
     "dimfree.lazy.setting:SETTING",
 )
-_ALIASES = {"neurons": "sgd"}  # names of former versions
+_ALIASES = {"neurons": "sgd"}  # names of earlier versions, and what they are called now
 
 
 def imported(path: str) -> Any:
@@ -52,7 +52,7 @@ def settings() -> "tuple[Setting, ...]":
 
 
 def plugged_in(group: str, taken: set[str], names: Callable[[Any], Collection[str]]) -> list[Any]:
-    """What other packages add under an entry point, without what cannot be loaded or has a name that is taken."""
+    """What other packages add under an entry point; what cannot be loaded or has a taken name is left out, with a warning."""
     found = []
     for point in entry_points(group=group):
         one = _loaded(point)
@@ -87,7 +87,7 @@ def problem_class(values: Mapping[str, Any]) -> "type[Problem]":
             f"[training] got kind = {training!r}, which does not go with [data] kind = {data!r}; "
             f"set training.kind = {fitting}, or data.kind to one of: {others}."
         )
-    complete = [one for one in both if {*values} <= {*one.problem.model_fields}]  # a place for every section
+    complete = [one for one in both if {*values} <= {*one.problem.model_fields}]  # those that have all given sections
     return (complete or both)[0].problem
 
 
@@ -103,7 +103,7 @@ def class_near(problem: "Problem", kinds: Mapping[str, Mapping[str, Any]]) -> "t
 
 
 def names() -> tuple[str, ...]:
-    """The names of all descriptions, experiments first in every setting; importing nothing heavy."""
+    """The names of all descriptions, setting by setting, experiments first. Nothing heavy is imported."""
     return tuple(_paths())
 
 

@@ -29,7 +29,7 @@ class Variable(NamedTuple):
     dims: tuple[str, ...]  # the first two are time and replica
     units: str
     meaning: str
-    share: bool = False  # a share of all samples, which summaries give in per cent
+    share: bool = False  # whether it is a share of all samples, which summaries print in per cent
 
 
 class Scale(NamedTuple):
@@ -49,7 +49,7 @@ RISK = Variable(("time", "replica"), "1", "population risk")
 class Setting:
     """One kind of training: problems, descriptions, observables, figure."""
 
-    name: str  # the end of "this problem is training on ..."
+    name: str  # completes the sentence "this problem is training on ..."
     problem: type[Problem]
     model: str  # module:function(problem) -> Model
     start: str  # module:function(problem, key, needs); what it returns is handed to the descriptions
@@ -84,7 +84,7 @@ class Setting:
         return drawn
 
     def why_no_start(self, problem: Problem, needs: frozenset[str]) -> str | None:
-        """Why no start has what a description needs, in one sentence."""
+        """Why no start of this problem can have what a description needs, in one sentence; None if one can."""
         reason: str | None = imported(self.lacks)(problem, needs) if self.lacks else None
         return reason
 
@@ -93,17 +93,17 @@ class Setting:
         imported(self.figure)(figure, problem, accounts)
 
     def scene_of(self, figure: "Figure", problem: Problem, accounts: "Mapping[str, xr.Dataset]") -> "Scene | None":
-        """The same as a figure that moves; None if the setting has no such figure."""
+        """The animated figure of a comparison; None if the setting has none."""
         drawn: Scene | None = imported(self.scene)(figure, problem, accounts) if self.scene else None
         return drawn
 
     def remark(self, problem: Problem) -> str | None:
-        """What `show` says about a problem beside its keys; None for nothing."""
+        """What `dimfree show` says about a problem besides its keys; None if that is nothing."""
         said: str | None = imported(self.notes)(problem) if self.notes else None
         return said
 
     def scales_of(self, problem: Problem) -> "Mapping[str, Scale]":
-        """What indices of observables stand for."""
+        """The values that the indices of observables stand for, such as eigenvalues."""
         found: Mapping[str, Scale] = imported(self.scales)(problem) if self.scales else {}
         return found
 

@@ -1,4 +1,4 @@
-"""Curves never differ by colour alone: those of different colours that are drawn alike get other markers or dashes.
+"""Curves never differ by colour alone: where two colours are drawn alike, one gets other markers or dashes.
 
 Code that draws a figure chooses colours, lines and markers; this file makes a finished figure readable without its
 colours. A line keeps its dashes and gets a few small markers, markers get another shape, a straight guide gets other
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 _SHAPES = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h", "d", "8", "H")
-_DASHES = (  # the first four are matplotlib's own
+_DASHES = (  # lengths of dashes and gaps; the first four styles are matplotlib's
     (),
     (3.7, 1.6),
     (1.0, 1.65),
@@ -24,8 +24,8 @@ _DASHES = (  # the first four are matplotlib's own
     (5.0, 1.0, 1.0, 1.0, 1.0, 1.0),
 )
 _ENDS_OF_BARS = ("_", "|")
-_PLACES = 6  # of markers on a line
-_FEW = 2  # points of a guide, which has no place for markers
+_PLACES = 6  # how many markers are put on a line
+_FEW = 2  # a line with at most this many points is a straight guide, which has no room for markers
 
 
 class Stroke(NamedTuple):
@@ -42,12 +42,12 @@ class _Drawn(NamedTuple):
 
 
 def alike(figure: "Figure") -> set[Stroke]:
-    """The strokes that two colours of one panel have in common."""
+    """The strokes that are used by two colours in one panel."""
     return {drawn.stroke for panel in _panels(figure) for drawn in _clashes(panel)}
 
 
 def tell_apart(figure: "Figure") -> None:
-    """Give a colour strokes of its own, where another colour of its panel has the same ones."""
+    """Give a colour other strokes, if another colour in its panel has the same ones."""
     panels = _panels(figure)
     owners: dict[Stroke, str] = {}
     shapes: dict[str, str] = {}
@@ -75,7 +75,7 @@ def tell_apart(figure: "Figure") -> None:
 
 
 def _another(drawn: _Drawn, owners: dict[Stroke, str], shapes: dict[str, str]) -> Stroke:
-    """A stroke that no other colour has: with the shape that its colour has elsewhere, if that can be."""
+    """A stroke that no other colour has; if possible with the marker that its colour has elsewhere."""
     if drawn.guide:
         choices = [Stroke(dashes, drawn.stroke.marker) for dashes in _DASHES]
     else:

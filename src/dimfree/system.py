@@ -1,4 +1,4 @@
-"""Calls that not every operating system has, each with what holds where it is missing; no other file makes them."""
+"""Calls that some operating systems lack, each with what happens there instead. No other file makes such calls."""
 
 import ctypes
 import os
@@ -6,16 +6,16 @@ import signal
 import sys
 from types import FrameType
 
-NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0)  # for os.open: refuse a symbolic link; Windows makes none unasked
+NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0)  # for os.open: refuse symbolic links; Windows lacks this flag
 
 
 def cores() -> int:
-    """Processors that this process may use: those of the machine, or what taskset, a container or SLURM leave of them."""
+    """How many processors this process may use: those of the machine, or as many as taskset, a container or SLURM allow."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def memory_of_the_machine() -> float | None:
-    """Bytes of memory that are built in; None on Windows, which does not say."""
+    """Bytes of memory in this machine; None on Windows, which does not report it."""
     return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) if hasattr(os, "sysconf") else None
 
 
@@ -35,20 +35,20 @@ def user() -> int | None:
 
 
 def has_ended(process: int) -> bool:
-    """Whether no process of this machine has this number; False where that cannot be asked."""
-    if sys.platform == "win32":  # the call below would end the process there
+    """Whether no process on this machine has this number; False where that cannot be found out."""
+    if sys.platform == "win32":  # on Windows the call below would end that process
         return False
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return True
-    except OSError:  # of another user
+    except OSError:  # the process belongs to another user
         return False
     return False
 
 
 def lock_file(descriptor: int, *, alone: bool) -> None:
-    """Lock an open file, beside others who share it, or at once and alone; OSError where that is impossible."""
+    """Lock an open file: shared with others, or `alone` and without waiting. OSError if that is impossible."""
     try:
         import fcntl
     except ImportError:
@@ -57,15 +57,15 @@ def lock_file(descriptor: int, *, alone: bool) -> None:
 
 
 def give_back_memory() -> None:
-    """Let the system have what was freed: Linux's C library keeps it for the thread that took it, and compilers are threads."""
+    """Return freed memory to the system: Linux's C library keeps it for the thread that took it, and compilers run in threads."""
     if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
         trim(0)
 
 
 def wake_on_signals(numbers: tuple[signal.Signals, ...]) -> tuple[int, set[int]] | None:
-    """Write the numbers of these signals into a pipe; its end to read from, and which are heeded. None on Windows.
+    """Write the numbers of these signals into a pipe; return its reading end and the signals it gets. None on Windows.
 
-    Signals that the parent process ignores stay ignored. Windows wakes sockets only, and keeps Python's own Ctrl-C.
+    Signals that the parent process ignores stay ignored. On Windows a signal can only wake a socket, so Python's Ctrl-C stays.
     """
     if sys.platform == "win32":
         return None
@@ -84,4 +84,4 @@ def ignore_interrupts() -> None:
 
 
 def _nothing(number: int, frame: FrameType | None) -> None:
-    """A handler must be there, or the signal would end the process before the pipe is read."""
+    """Without any handler the signal would end the process before the pipe is read."""

@@ -33,7 +33,7 @@ def bundled(name: str) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, " n"
 
 
 def read_table(file: Path) -> Table:
-    """A .npy file, or text with numbers between commas; a line of names above them is left out."""
+    """The numbers in a .npy file, or in a text file with commas between numbers; a first line of names is skipped."""
     try:
         found = _text(file) if file.suffix != ".npy" else read_array(file)
     except (OSError, ValueError, TypeError) as failure:
@@ -64,6 +64,6 @@ def _text(file: Path) -> Table:
     except pandas.errors.EmptyDataError:
         return np.zeros(0)
     named = first.dtypes.map(lambda kind: kind.kind not in "fiub").any()
-    # a whole column at a time: pandas warns if the parts of a column that it reads in pieces look different
+    # not in pieces: pandas warns if the pieces of a column look like different types
     found = pandas.read_csv(file, header=0 if named else None, comment="#", low_memory=False)
     return found.to_numpy(dtype=float)

@@ -1,4 +1,4 @@
-"""Files for arrays that were given in Python, because a problem is text and can only name files.
+"""Temporary files for arrays that were given in Python: a problem is text, and can only name files.
 
 The files lie in a folder that only the user can enter. Their names follow from their content, so that another process of the same
 user finds the same problem. The last process that uses the folder removes it, with what killed processes left there.
@@ -23,7 +23,7 @@ from dimfree.errors import OutputError
 from dimfree.system import NO_LINKS, lock_file, user
 
 _NAME = "dimfree-arrays"
-_LOCK = ".lock"  # every process that uses the folder holds a shared lock of it
+_LOCK = ".lock"  # every process that uses the folder holds a shared lock on this file
 
 
 def array_file(array: Any) -> Path:
@@ -78,11 +78,11 @@ def _locked(folder: Path) -> int | None:
         except OSError:
             os.close(lock)
             return None
-        os.close(lock)  # it was removed before the lock was there
+        os.close(lock)  # the folder was removed before the lock was taken
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether it is a folder, no link to one, that belongs to this user alone."""
+    """Whether it is a folder (not a link to one) that only this user can enter."""
     found = folder.lstat()
     return stat.S_ISDIR(found.st_mode) and found.st_uid == user() and not found.st_mode & 0o077
 
@@ -94,7 +94,7 @@ def _leave(folder: Path, lock: int, process: int) -> None:
     with suppress(OSError):
         lock_file(lock, alone=True)
         leaving = folder.with_name(f"{folder.name}-{token_hex(8)}")
-        os.rename(folder, leaving)  # a process that comes now makes another one
+        os.rename(folder, leaving)  # a process that starts now makes a new folder
         shutil.rmtree(leaving, ignore_errors=True)
     os.close(lock)
 

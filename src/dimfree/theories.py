@@ -1,4 +1,4 @@
-"""The theories: what `df.solve` takes as `by`, each in place of its name when one of its settings should differ.
+"""The theories as classes. Pass one to `df.solve` as `by`, instead of its name, to change one of its settings.
 
 df.solve(problem, df.theories.HighDimensional(rtol=1e-8))    # df.solve(problem, "ode") has the default tolerance
 """

@@ -150,7 +150,7 @@ def test_a_function_written_in_place_is_asked_for(tmp_path):
     problem = df.Problem(dimension=30, network=df.TwoLayer(width=1, activation=lambda x: x / (1 + x**2)))
     saved = df.compare(problem, until=0.2, only=["ode"]).save(tmp_path / "results.nc")
     with pytest.raises(
-        df.OutputError, match=r"cannot be read again: .* Give it, as in df.open\(path, problem=problem\)"
+        df.OutputError, match=r"cannot be read again: .* Give it again: df.open\(path, problem=problem\)"
     ):
         df.open(saved)
     assert df.open(saved, problem=problem).names == ("ode",)

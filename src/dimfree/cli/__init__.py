@@ -1,4 +1,4 @@
-"""The command line. Data go to stdout, messages to stderr; heavy imports wait until a command needs them."""
+"""The command line. Results go to stdout, messages to stderr; heavy imports wait until a command needs them."""
 
 
 def main() -> None:

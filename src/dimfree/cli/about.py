@@ -55,7 +55,7 @@ def list_(as_json: Json = False) -> None:
         own = [name for name in found if name in setting.descriptions]
         tell(f"training on {setting.name}; data: {', '.join(setting.kinds('data'))}")
         tell("\n".join(f"  {name:<15}{found.pop(name).summary}" for name in own) + "\n", hanging=17)
-    for name, one in found.items():  # those that other packages bring for a setting
+    for name, one in found.items():  # descriptions that other packages add to a setting
         tell(f"{name:<17}{one.summary}", hanging=17)
     tell(f"activations: {', '.join(NAMES)}, he0 .. he19, or your own as module:function")
 

@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from dimfree._version import __version__
 from dimfree.errors import CodeError, DimfreeError, DimfreeWarning
 
-_NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # what compiled programs call it
+_NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # how compiled programs report it
 _FIRST = ("compare", "solve", "simulate", "sweep", "show", "plot", "new")
 
 
@@ -31,7 +31,7 @@ class _Group(TyperGroup):
                 return super().invoke(ctx)
         except DimfreeError as failure:
             sentence = str(failure)
-            if isinstance(failure, CodeError):  # whose sentence names the argument of Python
+            if isinstance(failure, CodeError):  # its message names the Python argument, not the option
                 sentence = sentence.replace("allow_code=True", "--allow-code")
             typer.echo(f"dimfree: {sentence}", err=True)
             raise typer.Exit(failure.exit_code) from None
@@ -48,7 +48,7 @@ class _Group(TyperGroup):
 
 
 def _say_warnings(otherwise: Any) -> Any:
-    """Print warnings of dimfree as one sentence, each once, and others as Python does."""
+    """Print each warning of dimfree once, as one sentence, and all other warnings as Python does."""
     said: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -83,14 +83,14 @@ def _options(
 
 
 def description_names(incomplete: str) -> list[str]:
-    """The names of descriptions that begin with some letters."""
+    """The names of descriptions that begin with the letters typed so far."""
     from dimfree.registry import names
 
     return [name for name in names() if name.startswith(incomplete)]
 
 
 def data_kinds(incomplete: str) -> list[str]:
-    """The kinds of data that begin with some letters."""
+    """The kinds of data that begin with the letters typed so far."""
     from dimfree.registry import settings
 
     return [kind for one in settings() for kind in one.kinds("data") if kind.startswith(incomplete)]

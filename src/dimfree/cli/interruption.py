@@ -12,12 +12,12 @@ from threading import Thread
 from dimfree.system import wake_on_signals
 
 _HEEDED = (signal.SIGINT, signal.SIGTERM)
-_PATIENCE = 1.0  # seconds that the last sentence may take to be written
-_SHOW_CURSOR = "\x1b[?25h\r\x1b[2K"  # a progress bar hides it
+_PATIENCE = 1.0  # seconds to wait until the last message is written
+_SHOW_CURSOR = "\x1b[?25h\r\x1b[2K"  # which a progress bar has hidden
 
 
 def heed_signals() -> None:
-    """Let these signals end the process with one sentence, from now on; signals that the parent ignores stay ignored."""
+    """From now on, let these signals end the process with one sentence; signals that the parent ignores stay ignored."""
     if woken := wake_on_signals(_HEEDED):
         Thread(target=_wait, args=woken, daemon=True).start()
 
@@ -32,10 +32,11 @@ def _wait(read_end: int, heeded: set[int]) -> None:
 def _end(code: int) -> None:
     from dimfree.files import RENAMING, discard_temporaries
 
-    RENAMING.acquire()  # and never released: no file is renamed after the sentence
+    RENAMING.acquire()  # never released, so that no file is renamed after the message
     try:
         files = discard_temporaries()
-        written = [path for path in files if not {*path.parents} & {*files}]  # name a store, not the files in it
+        # name the store of a sweep, not the files in it
+        written = [path for path in files if not {*path.parents} & {*files}]
         done = "nothing was written" if not written else f"written before that: {', '.join(map(str, written))}"
         _say(f"dimfree: interrupted; {done}.\n")
     finally:

@@ -1,4 +1,4 @@
-"""`dimfree lab`: a page on which a problem is moved by sliders, from a local server or as a file that needs none."""
+"""`dimfree lab`: a page whose sliders change a problem, from a local server or as a file that needs no server."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +18,7 @@ def lab(
         str,
         typer.Option(
             "--host",
-            help="The address to listen on. With another address than the default, other machines can reach the page.",
+            help="The address to listen on. Any address but the default lets other machines reach the page.",
         ),
     ] = "127.0.0.1",
     port: Annotated[
@@ -31,7 +31,7 @@ def lab(
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Open a page with sliders that change the problem, and theories and SGD that follow."""
+    """Open a page with sliders that change the problem; theories and SGD follow them."""
     problem = Given(file, change, seed, allow_code).problem()
     prepare(save.parent if save is not None else None)
     if save is not None:

@@ -55,7 +55,7 @@ def _register(question: "Question[Problem]") -> None:
 
 
 def _signature(question: "Question[Problem]") -> Signature:
-    """The question's own options, with those that all commands have."""
+    """The options of the question, and those that all commands have."""
     given: dict[str, tuple[Any, object]] = {"file": (ProblemFile, None), "change": (Overrides, None)}
     given |= {name: (_annotation(name, one), one.default) for name, one in question.options.items()}
     out = (_OutIfWanted, None) if question.quick else (Out, Path("dimfree-results"))

@@ -62,7 +62,7 @@ def compare(
 
 
 def _replicas(given: list[str]) -> tuple[int | None, dict[str, int]]:
-    """The replicas from the options: one number for all descriptions, and numbers for single ones."""
+    """The numbers of replicas that the options ask for: one for all descriptions, and those for single descriptions."""
     everywhere, each = None, {}
     for text in given:
         title, separator, number = text.rpartition("=")
@@ -106,7 +106,7 @@ def simulate(
     quiet: Quiet = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Run real SGD, or another experiment; `dimfree solve` computes what a theory says of it."""
+    """Run real SGD, or another experiment; `dimfree solve` computes what a theory predicts."""
     from dimfree.registry import setting_of
 
     problem = Given(file, change, seed, allow_code).problem()
@@ -143,7 +143,7 @@ def _numbers(data: "xr.Dataset") -> dict[str, Any]:
 
 
 def _print_numbers(data: "xr.Dataset") -> None:
-    """Print the numbers as columns between tabs, under a line with their names."""
+    """Print the numbers in columns separated by tabs, below a line with the names of the columns."""
     found = _numbers(data)
     if "time" not in found:
         typer.echo("quantity\tvalue")
@@ -161,7 +161,7 @@ def plot(
         Path, typer.Argument(help="A results file written by compare, solve or simulate, or the store of a sweep.")
     ],
     observable: Annotated[
-        str | None, typer.Option("--observable", help="Draw only this observable, of every description that has it.")
+        str | None, typer.Option("--observable", help="Draw only this observable, for every description that has it.")
     ] = None,
     kind: Annotated[
         str | None, typer.Option("--kind", help="The kind of figure for a sweep: map, curves or slopes.")
@@ -224,7 +224,7 @@ def _animate(file: Path, animation: Path, observable: str | None, frames: int, p
 def show(
     file: ProblemFile = None, change: Overrides = None, as_json: Json = False, allow_code: AllowCode = False
 ) -> None:
-    """Report what a problem is, which descriptions apply, which refuse and why, and what each would cost."""
+    """Print a problem, the descriptions that apply, those that refuse and why, and what each would cost."""
     problem = Given(file, change, None, allow_code).problem()
     prepare()
     from dimfree.machine import duration

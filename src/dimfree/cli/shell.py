@@ -1,4 +1,4 @@
-"""What all commands do around their work: read the problem, prepare jax, show progress, print messages."""
+"""What every command does besides its own work: read the problem, prepare jax, show progress, print messages."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Given(NamedTuple):
-    """The options of a command that are about its problem."""
+    """The options of a command that choose and change its problem."""
 
     file: Path | None
     changes: list[str] | None
@@ -26,7 +26,7 @@ class Given(NamedTuple):
     replicas: int | None = None
 
     def problem(self, otherwise: "Callable[[], Problem] | None" = None) -> "Problem":
-        """The problem of the file, or without one the given default or the embedded problem, changed by the options."""
+        """The problem in the file, changed by the options; without a file, the given default or else the embedded problem."""
         from dimfree.problem import Problem, load
         from dimfree.problem.code import with_code
         from dimfree.problem.toml import parse_override, with_overrides
@@ -66,7 +66,8 @@ def prepare(out: Path | None = None) -> None:
     from dimfree.machine import check_platform
     from dimfree.programs.folder import WORTH_KEEPING, programs_folder
 
-    # With host callbacks for errors a compiled solve cannot be cached; dimfree checks its results itself.
+    # A compiled solver that reports errors by a host callback cannot be cached, so that is off; dimfree checks its
+    # results itself.
     os.environ.setdefault("EQX_ON_ERROR", "nan")
     if cache := programs_folder():
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
@@ -76,13 +77,13 @@ def prepare(out: Path | None = None) -> None:
 
 @contextmanager
 def progress(silent: bool) -> Iterator[Watcher]:
-    """A bar per description with the time left, on a terminal only."""
+    """One bar per description, with the time left; on a terminal only."""
     with bars(not silent and sys.stderr.isatty()) as watch:
         yield watch
 
 
 def tell(text: str, hanging: int = 2) -> None:
-    """Print an answer in words on stdout; lines that are too long for a terminal are broken between words."""
+    """Print an answer in words on stdout, with lines broken between words to fit a terminal."""
     from dimfree.comparison.text import wrapped
 
     typer.echo(wrapped(text, hanging))
@@ -96,6 +97,6 @@ def say(text: str, quiet: bool) -> None:
 
 @contextmanager
 def progress_of_parts(silent: bool) -> Iterator[PartWatcher]:
-    """One bar over all work with the time left, on a terminal only."""
+    """One bar over all work, with the time left; on a terminal only."""
     with one_bar(not silent and sys.stderr.isatty()) as watch:
         yield watch

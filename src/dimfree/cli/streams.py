@@ -1,4 +1,4 @@
-"""Standard streams that always work: closed ones lead to the null device, and no message that cannot be written ends a run."""
+"""Standard streams that never fail: a closed stream becomes the null device, and a message that cannot be written is dropped."""
 
 import io
 import os
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class _Dropping(io.FileIO):
-    """A file that drops what cannot be written because the disk is full or the reader has ended."""
+    """A file that drops what it cannot write because the disk is full or the reading program has ended."""
 
     def write(self, text: "ReadableBuffer", /) -> int:
         """Write, and report as many bytes as were given, written or not."""
@@ -23,13 +23,13 @@ class _Dropping(io.FileIO):
 def mend_streams() -> None:
     """Open closed streams on the null device, and let stderr drop what it cannot write.
 
-    A closed stream leaves its number free: the next file that is opened would get that number, and all that libraries print.
+    A closed stream leaves its file number free: the next file opened would get that number, and with it all that libraries print.
     """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is that of the closed stream
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
     sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
     encoding = sys.stderr.encoding if sys.stderr else "utf-8"

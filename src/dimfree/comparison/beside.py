@@ -1,4 +1,4 @@
-"""What a verdict looks at beside the mean risk: when a plateau ends, how much runs scatter, all other observables."""
+"""What a verdict looks at besides the mean risk: when a plateau ends, how much runs scatter, all other observables."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,9 @@ from scipy.special import fdtri, ndtri
 from dimfree.comparison.chance import LEVEL, Table, Vector, joint_error, means_of, student
 from dimfree.readings.landmarks import crossing_times, plateau
 
-SPREAD = 1.25  # allowed factor between two standard deviations
-RESOLVED = 1e-8  # of the largest risk: below this nothing is compared
-_FEW = 8  # with fewer replicas than this their spread is not compared
+SPREAD = 1.25  # factor by which two standard deviations may differ
+RESOLVED = 1e-8  # share of the largest risk below which nothing is compared
+_FEW = 8  # replicas needed before their spread is compared
 
 
 class Off(NamedTuple):
@@ -30,7 +30,9 @@ def escape_off(account: xr.Dataset, reference: xr.Dataset, allowed: float) -> Of
         return None
     late = [data["risk"].sel(time=slice(float(found["begin"]), None)) for data in (account, reference)]
     one, other = (_escapes(risk, height / 2) for risk in late)
-    if np.isnan(one).any() or np.isnan(other).any():  # it never ends: the risk itself shows that
+    if (
+        np.isnan(one).any() or np.isnan(other).any()
+    ):  # the account never leaves the plateau, which the risk itself shows
         return None
     shift = one.mean() - other.mean()
     percent = 100 * shift / other.mean()
@@ -47,14 +49,14 @@ def _escapes(risk: xr.DataArray, level: float) -> Vector:
     whole = np.atleast_1d(crossing_times(mean, level).values)
     if count == 1:
         return whole
-    without = (count * mean - risk) / (count - 1)  # each of them left out
+    without = (count * mean - risk) / (count - 1)  # jackknife: the mean without each replica in turn
     return np.asarray(count * whole - (count - 1) * crossing_times(without, level).values)
 
 
 def spread_off(account: xr.Dataset, reference: xr.Dataset) -> Off | None:
     """The ratio of two standard deviations where it is furthest from one, if that is more than chance.
 
-    Both accounts must be such as scatter like SGD."""
+    Only for two accounts that scatter as SGD does."""
     if not (account.attrs["scatters"] and reference.attrs["scatters"]) or "start" in reference.coords:
         return None
     one, other = account["risk"].values, reference["risk"].values
@@ -66,7 +68,7 @@ def spread_off(account: xr.Dataset, reference: xr.Dataset) -> Off | None:
         return None
     ratio = np.log(np.where(usable, widths[0], 1.0) / np.where(usable, widths[1], 1.0))
     error = np.hypot(_log_width_error(one), _log_width_error(other))
-    rare = LEVEL / len(ratio)  # one time among all is enough to condemn
+    rare = LEVEL / len(ratio)  # one time is enough for a bad verdict, so that all times share the level
     tails = (
         ndtri(1 - rare / 2) * error,
         np.log(fdtri(one.shape[1] - 1, other.shape[1] - 1, 1 - rare / 2)) / 2,
@@ -79,7 +81,7 @@ def spread_off(account: xr.Dataset, reference: xr.Dataset) -> Off | None:
 
 
 def overlaps_off(account: xr.Dataset, reference: xr.Dataset, allowed: float) -> Off | None:
-    """Other observables that both have: the norm of the difference against the largest norm of the reference."""
+    """The other observables that both accounts have: the norm of their difference over the largest norm of the reference."""
     worst: Off | None = None
     for name in map(str, account.data_vars):
         if name == "risk" or name not in reference or not _alike(account[name], reference[name]):
@@ -88,7 +90,7 @@ def overlaps_off(account: xr.Dataset, reference: xr.Dataset, allowed: float) -> 
         if means.other.ndim > 1 and not np.allclose(means.one[0], means.other[0], atol=1e-4):
             continue  # units that begin differently cannot be compared one by one
         off, size = _norm(means.difference), _norm(means.other)
-        percent = per_cent_of(off, np.full_like(size, size.max()))  # on their scale, not near zero
+        percent = per_cent_of(off, np.full_like(size, size.max()))  # values may be near zero
         counts = (percent > allowed) & (off > _norm(means.student * means.error.of_both))
         if counts.any():
             at = int(np.argmax(np.where(counts, percent, 0.0)))
@@ -104,7 +106,7 @@ def per_cent_of(difference: Table, size: Table) -> Table:
 
 
 def _norm(values: Table) -> Table:
-    """Over everything but time."""
+    """The norm over all axes but time."""
     return np.sqrt(np.mean(values.reshape(len(values), -1) ** 2, axis=1))
 
 
@@ -114,7 +116,7 @@ def _alike(one: xr.DataArray, other: xr.DataArray) -> bool:
 
 
 def _log_width_error(values: Table) -> Table:
-    """The error of the logarithm of a standard deviation, with the kurtosis of the replicas, but at least a Gaussian's."""
+    """The standard error of the logarithm of a standard deviation, by the kurtosis of the replicas, or a Gaussian's if larger."""
     width = np.maximum(values.std(axis=1, keepdims=True), 1e-300)
     fourth = np.mean(((values - values.mean(axis=1, keepdims=True)) / width) ** 4, axis=1)
     kurtosis = np.maximum(fourth, 3.0)

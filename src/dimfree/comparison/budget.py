@@ -18,7 +18,7 @@ class LeftOut(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What will be run and what will not."""
+    """Which descriptions will run and which will not."""
 
     chosen: tuple[AnyDescription, ...]
     left_out: tuple[LeftOut, ...]
@@ -28,9 +28,9 @@ class Plan(NamedTuple):
 def plan(
     problem: Problem, candidates: Iterable[AnyDescription], budget: float, each: Mapping[str, int] | None = None
 ) -> Plan:
-    """The descriptions that hold and fit into the budget (in seconds) one after the other; theories are planned first.
+    """Choose the descriptions that hold and that together fit into the budget (in seconds); theories are planned first.
 
-    `each` gives, by title, the number of replicas of descriptions for which it differs from the problem's.
+    `each` gives, by title, the number of replicas where it differs from the problem's.
     """
     chosen: list[AnyDescription] = []
     left_out: list[LeftOut] = []

@@ -1,8 +1,9 @@
-"""Two means over replicas: how far apart they are, how far apart chance alone puts them, how many replicas would decide.
+"""Two means over replicas: how far apart they are, how far chance alone would put them apart, how many replicas would decide.
 
-One level decides everything: all saved times of a run together get a chance of `LEVEL` to condemn a right account, so that each
-of them gets an equal share of it, and Student's t with the freedom of the replicas turns that share into a distance. Risks are
-not Gaussian: `Means.relative_error` is what keeps the level for runs that scatter by their own size or fall at different times.
+One level decides everything: over all saved times of a run, a right account fails by chance with probability `LEVEL`.
+Each time gets an equal share of that, and Student's t, with as many degrees of freedom as the replicas give, turns the
+share into a distance. Risks are not Gaussian: `Means.relative_error` keeps the level right for runs that scatter in
+proportion to their size or fall at different times.
 """
 
 from typing import NamedTuple
@@ -11,9 +12,9 @@ import numpy as np
 import xarray as xr
 from scipy.special import stdtrit  # `scipy.stats` takes as long to import as jax
 
-LEVEL = 0.05  # the probability that chance condemns a right account at any time of a run
-MOST = 1_000_000  # larger numbers of replicas are not named
-_NEAR = 1.25  # factor between times at which runs are taken to scatter alike
+LEVEL = 0.05  # the probability that a right account fails by chance at some time of a run
+MOST = 1_000_000  # the largest number of replicas that a verdict recommends
+_NEAR = 1.25  # runs are taken to scatter alike at times that differ by at most this factor
 
 Table = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -44,22 +45,22 @@ class Means(NamedTuple):
 
     @property
     def student(self) -> Table:
-        """The distance in standard errors that chance reaches at `LEVEL`; nan where there is no error bar."""
+        """The distance, in standard errors, that chance exceeds with probability `LEVEL`; nan where there is no error bar."""
         return student(self.error.freedom, self.looks)
 
     def relative_error(self, time: Vector, size: Table) -> Table:
-        """The standard error of risks in per cent of their size, as large as a right account would make it.
+        """The standard error of risks in per cent of their size, as large as it would be if the account were right.
 
-        Runs fall at different times, so that a few of them may not show yet how far they will scatter: the largest error within
-        a factor in time counts. And they scatter in proportion to their size: where the account lies higher than their mean,
-        it expects more scatter of them than was seen.
+        Runs fall at different times, so that a few runs may not yet show how far they will scatter: the largest error
+        at nearby times (within a factor) counts. Runs also scatter in proportion to their size: where the account is
+        higher than their mean, it predicts more scatter than was seen.
         """
         higher = np.maximum(1.0, np.nan_to_num(np.abs(self.one) / size, posinf=1.0))
         both, reference = (_largest_near(time, 100 * part / size) for part in self.error[:2])
         return np.sqrt(both**2 + (higher**2 - 1) * reference**2)
 
     def runs_for(self, distance: Table, spread: Table) -> Table:
-        """How many runs make chance smaller than a distance, if one run scatters by `spread`; at most `MOST`."""
+        """How many runs (at most `MOST`) make chance smaller than a distance, if one run scatters by `spread`."""
         low, high = np.ones(self.looks), np.full(self.looks, float(MOST))
         while np.any(high - low > 1):
             middle = np.floor((low + high) / 2)
@@ -79,13 +80,13 @@ def _largest_near(time: Vector, values: Table) -> Table:
 
 
 def student(freedom: Table, looks: int) -> Table:
-    """Student's t that chance exceeds, on either side, at one of many times; nan without degrees of freedom."""
+    """The |t| of Student that chance exceeds at any of many times with probability `LEVEL`; nan without degrees of freedom."""
     found: Table = stdtrit(np.where(freedom > 0, freedom, np.nan), 1 - LEVEL / (2 * looks))
     return found
 
 
 def means_of(account: xr.Dataset, reference: xr.Dataset, name: str) -> Means:
-    """The means of an observable over replicas; over starts, if both accounts ran from the same several starts."""
+    """The means of an observable over replicas; over starts instead, if both accounts ran from the same starts."""
     one, other = account[name].values, reference[name].values
     if "start" in account.coords and "start" in reference.coords:
         one, other = _by_start(account, one), _by_start(reference, other)
@@ -108,7 +109,7 @@ def joint_error(one: Table, other: Table, scatter: tuple[bool, bool]) -> Error:
     """The standard error of the difference of two means over the first axis (Welch), and its freedom (Satterthwaite).
 
     A single run that scatters is given the variance of the other account's runs, if those scatter too; two single runs have
-    no error bar. A single account that does not scatter has no error.
+    no error bar. A single run of an account that does not scatter has no error.
     """
     sets, nothing = (one, other), np.zeros(one.shape[1:])
     own = [values.var(axis=0, ddof=1) if len(values) > 1 else None for values in sets]
@@ -134,6 +135,6 @@ def own_error(values: Table) -> Table:
 
 
 def own_chance(values: Table) -> Table:
-    """How far chance puts that mean from its true value at the level of a verdict; 0 for a single replica."""
+    """How far chance may put that mean from its true value, at the level of a verdict; 0 for a single replica."""
     freedom = np.full(len(values), max(values.shape[1] - 1.0, 1.0))
     return student(freedom, len(values)) * own_error(values)

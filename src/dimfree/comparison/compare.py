@@ -1,4 +1,4 @@
-"""Putting accounts side by side: one shared start, every description that holds and fits, one verdict."""
+"""Putting accounts side by side: one shared start, every description that holds and fits into the budget, one verdict."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -31,7 +31,7 @@ def compare(
     progress: bool = False,
     watch: Watcher = nobody,
 ) -> Comparison:
-    """Run every description that does not refuse and fits into `budget` seconds, on shared starts.
+    """Run every description that does not refuse and that fits into `budget` seconds, all from the same starts.
 
     Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `until`, `replicas` and `seed`
     instead of the problem's, where `replicas` may also name single descriptions, {"NAME": 400}; `only`, the descriptions to

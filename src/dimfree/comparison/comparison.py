@@ -70,7 +70,7 @@ class Comparison(NamedTuple):
         return {name: judge(self.tree[name].to_dataset(), reference) for name in self.names}
 
     def verdicts(self) -> dict[str, str]:
-        """For every account but the reference a sentence: whether it holds, until when, and by how much it fails."""
+        """One sentence for every account but the reference: whether it holds, until when, and by how much it fails."""
         if self.reference is None:
             return dict.fromkeys(self.names, "not checked")
         return {
@@ -133,7 +133,7 @@ class Comparison(NamedTuple):
         return {name: grade(found, self._until) for name, found in self.judgements().items() if name != self.reference}
 
     def remarks(self) -> list[str]:
-        """What a reader of the table must know: what was left out, what to distrust, what the error bars are of."""
+        """What a reader of the table must know: what was left out, what to distrust, what the error bars mean."""
         lines = [f"left out: {left.name}: {left.reason}" for left in self.left_out]
         for name, data in self.accounts.items():
             lines += [f"warning: {name}: {line}" for line in warnings_of(data)]
@@ -152,7 +152,7 @@ class Comparison(NamedTuple):
         ]
 
     def summary(self) -> str:
-        """The table, the verdicts, what was left out and what is to be distrusted, as text of at most 80 columns."""
+        """The table, the verdicts, what was left out and what to distrust, as text of at most 80 columns."""
         said = self.verdicts() if self.reference else {}
         width = max((len(name) for name in said), default=0) + 2
         verdicts = [wrapped(f"{name:<{width}}{words}", hanging=width) for name, words in said.items()]
@@ -191,8 +191,8 @@ class Comparison(NamedTuple):
     ) -> "Figure":
         """The figure of the problem's setting, or one observable of every account that has it.
 
-        It is written to a file if `path` names one, as `page` says; with `axes` an observable (left out, the risk) is drawn into
-        these.
+        If `path` is given, the figure is written to that file in the style of `page`. If `axes` are given, the
+        observable (by default the risk) is drawn into them.
         """
         self._refuse_without_time()
         if axes is not None:
@@ -218,7 +218,7 @@ class Comparison(NamedTuple):
     ) -> Path:
         """Write an animation (.gif, .webp, or .mp4 where ffmpeg is installed) of the problem's setting, or of one observable.
 
-        Every frame is at a time of the results, at most so many frames from their first event to their end.
+        Every frame shows a saved time. There are at most `frames` of them, from the first event of the run to its end.
 
             comparison.animate("learning.gif")
         """
@@ -234,7 +234,7 @@ class Comparison(NamedTuple):
     def to_dataframe(self, observables: Iterable[str] | None = None) -> "pd.DataFrame":
         """Every number in a row of its own, with description, time, replica, observable and entry beside it.
 
-        Without `observables`, all of them but those of two times.
+        Without `observables`, all of them except those that depend on two times.
         """
         return frame(self.accounts, observables)
 
@@ -245,7 +245,7 @@ class Comparison(NamedTuple):
 
 
 def alone(problem: Problem, data: xr.Dataset) -> Comparison:
-    """One account by itself, with all that a comparison can do."""
+    """One account as a comparison of its own, with the same methods."""
     tree = xr.DataTree.from_dict({data.attrs["title"]: data})
     tree.attrs.update({key: data.attrs[key] for key in ("problem", "digest")})
     return Comparison(problem, tree, ())
@@ -254,7 +254,7 @@ def alone(problem: Problem, data: xr.Dataset) -> Comparison:
 def opened(path: str | Path, problem: Problem | None = None) -> Comparison:
     """The comparison that was saved in a file, its problem included.
 
-    A lambda cannot be read again from its name: give `problem` if the saved one had such a function.
+    A lambda cannot be found again by its name: if the saved problem had one, give the problem again as `problem`.
 
         df.open("comparison.nc").plot()
     """
@@ -262,11 +262,11 @@ def opened(path: str | Path, problem: Problem | None = None) -> Comparison:
     if "problem" not in tree.attrs or not tree.children:
         raise OutputError(f"{str(path)!r} holds no comparison; give a file that `dimfree compare` wrote.")
     try:
-        # functions that it names are imported when it is run
+        # functions that the problem names are only imported when it is run
         known = problem or read(str(tree.attrs["problem"]), str(path))
     except DimfreeError as failure:
         raise OutputError(
-            f"the problem in {str(path)!r} cannot be read again: {failure} Give it, as in df.open(path, problem=problem)."
+            f"the problem in {str(path)!r} cannot be read again: {failure} Give it again: df.open(path, problem=problem)."
         ) from None
     for title, node in tree.children.items():
         node.attrs = completed(known, node.attrs)

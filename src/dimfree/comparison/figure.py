@@ -1,4 +1,4 @@
-"""The figure of one observable of all accounts, which any results file can be drawn as."""
+"""The figure of one observable of all accounts, which can be drawn from any results file."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST_CURVES = 16  # of one account
-_LONGEST_LINE = 44  # characters of a name beside the axis: longer ones would leave the figure
+_MOST_CURVES = 16  # curves of one account that are drawn
+_LONGEST_LINE = 44  # characters of a name beside the axis; a longer name would not fit into the figure
 
 
 def observable_figure(figure: "Figure", accounts: Mapping[str, xr.Dataset], name: str) -> None:
@@ -26,7 +26,7 @@ def observable_figure(figure: "Figure", accounts: Mapping[str, xr.Dataset], name
 
 
 def observable_scene(figure: "Figure", accounts: Mapping[str, xr.Dataset], name: str) -> Scene:
-    """The same with points that run along the curves."""
+    """The same figure with points that run along the curves."""
     observable_figure(figure, accounts, name)
     shown = looks(accounts)
     curves = [
@@ -50,7 +50,7 @@ def draw_observable(axes: "Axes", accounts: Mapping[str, xr.Dataset], name: str)
                 axes, shown[title], data["time"].values, values, legend_label(title, data) if number == 0 else ""
             )
     first = next(iter(having.values()))
-    axes.set_xscale("log" if is_log_grid(first["time"].values[1:]) else "linear")  # which does not show time 0
+    axes.set_xscale("log" if is_log_grid(first["time"].values[1:]) else "linear")  # a logarithmic axis hides time 0
     axes.set(
         xlabel=f"time $t$ = {first['time'].attrs['units']}", ylabel=fill(first[name].attrs["long_name"], _LONGEST_LINE)
     )
@@ -58,7 +58,7 @@ def draw_observable(axes: "Axes", accounts: Mapping[str, xr.Dataset], name: str)
 
 
 def _entries(data: xr.Dataset, name: str) -> list[Values]:
-    """The first entries of an observable as arrays (time, replica); none of an account that does not have it."""
+    """The first entries of an observable as arrays (time, replica); an empty list if the account does not have it."""
     if name not in data:
         return []
     variable = data[name]

@@ -1,8 +1,8 @@
-"""How far an account is from real SGD: at the end, on its worst stretch, and what chance leaves open.
+"""How far an account is from real SGD: at the end, where it is worst, and what chance leaves open.
 
 At every saved time there is a deviation and a band of chance around it (`chance.py`). The account fails where the deviation is
 larger than what is allowed, `ALLOWED` per cent and the accuracy that it claims for itself, *and* exceeds that accuracy by more
-than chance. Where it neither fails nor agrees closely enough, nothing is resolved (`resolution.py`, docs/verdict.md).
+than chance. Where it neither fails nor agrees closely enough, the verdict is "not resolved" (`resolution.py`, docs/verdict.md).
 """
 
 from typing import NamedTuple
@@ -16,8 +16,8 @@ from dimfree.comparison.resolution import Band, Unresolved, unresolved
 from dimfree.comparison.stretches import Stretch, Vector, Where, deciding
 
 ALLOWED = 5.0  # per cent that an account may be off, in addition to its own accuracy
-ROUNDING = 1e-13  # a risk below this is zero
-_STILL = 1e-3  # relative change of the risk below which nothing has happened
+ROUNDING = 1e-13  # a risk below this counts as zero
+_STILL = 1e-3  # a risk that changes by less than this share counts as constant
 
 
 class Judgement(NamedTuple):
@@ -30,12 +30,12 @@ class Judgement(NamedTuple):
     worst_percent: float
     worst_time: float
     allowed_percent: float
-    chance_percent: float  # the deviation that chance alone makes, as the median over times
-    fails: Stretch | None  # the stretch of the risk that decides the verdict
-    also: Stretch | None  # another stretch of the risk that fails, by less
+    chance_percent: float  # the deviation that chance alone can make, as the median over times
+    fails: Stretch | None  # the stretch of time that decides the verdict
+    also: Stretch | None  # another stretch of time on which the account fails, by less
     unresolved: Unresolved | None  # what chance leaves open outside these stretches
     resolved: bool  # whether so little is left open that the verdict outside these stretches is known
-    within: Off | None  # where it is off, beyond chance, by more than ALLOWED but within the accuracy that it claims
+    within: Off | None  # where it is off by more than chance and ALLOWED, but within the accuracy that it claims
     leaves_open: str  # what the claimed accuracy depends on, such as "at width 4"
     impossible: Off | None  # the most negative risk
     escape: Off | None  # how late it leaves the plateau, in per cent of the reference's time
@@ -45,7 +45,7 @@ class Judgement(NamedTuple):
 
 
 def judge(account: xr.Dataset, reference: xr.Dataset) -> Judgement:
-    """Compare an account with the reference in all ways that a verdict is made of."""
+    """Compare an account with the reference in every way that a verdict uses."""
     means, time = means_of(account, reference, "risk"), account["time"].values
     seen = np.abs(means.other[np.isfinite(means.other)])
     largest = float(seen.max(initial=0.0))
@@ -56,7 +56,7 @@ def judge(account: xr.Dataset, reference: xr.Dataset) -> Judgement:
     chance = means.student * error
     claimed = 100 * float(account.attrs.get("accuracy", 0.0))
     allowed = ALLOWED + claimed
-    clear = np.abs(percent) > chance  # never where there is no error bar
+    clear = np.abs(percent) > chance  # where there is no error bar, the comparison is false
     counts = (np.abs(percent) > allowed) & (np.abs(percent) - claimed > chance)
     fails, also = deciding(time, percent, counts)
     left = np.ones_like(counts) if fails is None else (time < fails.begin) | (time > fails.end)
@@ -107,7 +107,7 @@ def _within(time: Vector, percent: Table, counts: Where) -> Off | None:
 def _impossible(account: xr.Dataset, smallest: float) -> Off | None:
     """The most negative mean risk, if it is negative by more than chance and rounding.
 
-    Where that of the reference is so, too, the loss has negative values.
+    If the reference's risk is negative as well, the loss has negative values, and this is no fault.
     """
     values = account["risk"].values
     above = values.mean(axis=1) + own_chance(values)

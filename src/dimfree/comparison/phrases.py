@@ -1,4 +1,4 @@
-"""Every phrase that a verdict is made of, as templates: pages without Python speak with the same ones."""
+"""Every phrase that a verdict is made of, as a template: saved pages, which run without Python, use the same phrases."""
 
 HOLDS, WITHIN, IN_PART, UNTIL, OPEN, FAILS = (
     "holds",

@@ -7,9 +7,9 @@ import numpy as np
 from dimfree.comparison.chance import Means, Table
 from dimfree.comparison.stretches import Vector, Where, bounds
 
-MARGIN = 20.0  # per cent that the band of chance may reach beyond what is allowed where an account is said to hold
-EQUAL = 0.1  # per cent: numbers that agree so well need no error bar
-_FEW = 0.2  # share of times that may be unresolved while the verdict is not, unless the last time is among them
+MARGIN = 20.0  # where an account is said to hold, chance may reach this many per cent beyond what is allowed
+EQUAL = 0.1  # numbers that agree to this many per cent need no error bar
+_FEW = 0.2  # share of times that may stay unresolved without making the verdict so, unless the last time is among them
 
 
 class Band(NamedTuple):
@@ -17,20 +17,20 @@ class Band(NamedTuple):
 
     percent: Table
     chance: Table  # per cent; nan where single runs have no error bar
-    spread: Table  # of one run, per cent; nan in the same places
+    spread: Table  # how much a single run scatters, in per cent; nan in the same places
     means: Means
 
 
 class Unresolved(NamedTuple):
-    """A stretch of times on which chance is larger than the deviation."""
+    """A stretch of times on which chance can be larger than the deviation."""
 
     begin: float
     end: float
     time: float  # the saved time within it that `percent` and `chance` belong to
-    percent: float  # the deviation there
-    chance: float  # per cent that chance makes there; nan where single runs have no error bar
-    runs: int  # how many runs would resolve it, if they scatter as the present ones
-    of_starts: bool  # whether they are starts rather than replicas
+    percent: float  # the deviation at that time
+    chance: float  # per cent that chance can make at that time; nan where single runs have no error bar
+    runs: int  # how many runs would resolve it, if they scatter as the present ones do
+    of_starts: bool  # whether these runs are starts rather than replicas
 
 
 def unresolved(time: Vector, band: Band, limits: tuple[float, float], asked: Where) -> tuple[Unresolved | None, bool]:
@@ -65,7 +65,7 @@ def unresolved(time: Vector, band: Band, limits: tuple[float, float], asked: Whe
 def _needed(band: Band, limits: tuple[float, float], asked: Where) -> Table:
     """The number of runs after which the deviation is more than chance, or the band of chance is narrow enough.
 
-    Without an error bar the whole deviation is taken to be the scatter of a run.
+    Without an error bar, the deviation itself is taken as the scatter of a run.
     """
     seen, (allowed, claimed) = np.abs(band.percent), limits
     distance = np.maximum(allowed + MARGIN - seen, np.where(seen > allowed, seen - claimed, 0.0))

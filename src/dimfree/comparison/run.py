@@ -31,7 +31,7 @@ def settled(problem: Problem | str | Path | None, changes: dict[str, Any]) -> Pr
 
 
 def starts_of(problem: Problem, chosen: tuple[AnyDescription, ...]) -> list[object]:
-    """The starts that all accounts share, as many as the run asks for; the first does not depend on how many there are."""
+    """The starts that all accounts share, as many as the run asks for; the first is the same however many there are."""
     if not chosen:
         return []
     key = _key(problem.run.seed, 0)
@@ -50,7 +50,7 @@ def _key(seed: int, number: int) -> jax.Array:
 
 @brief_program
 def _folded(seed: jax.Array, number: jax.Array) -> jax.Array:
-    """The key of a seed and a number; one program, where jax itself would compile four."""
+    """The key for a seed and a number, in one compiled program; jax's own functions would compile four."""
     return jax.random.fold_in(jax.random.key(seed), number)
 
 
@@ -66,16 +66,16 @@ def solve(
 ) -> xr.Dataset:
     """Solve one limit theory; `simulate` runs an experiment instead, and `compare` does both side by side.
 
-    A theory solves equations and runs no SGD. Some theories draw random numbers, of fluctuations or to estimate averages, and so
-    have several replicas; `dimfree list` names all of them.
+    A theory solves equations and runs no SGD. Some theories draw random numbers, for fluctuations or to estimate
+    averages, and so have several replicas; `dimfree list` names all of them.
 
     Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `by`, the theory as a name or an
     object (left out, that of the problem's setting); `until` and `seed` instead of the problem's; `checkpoint`, a folder from
     which a long run that was killed goes on; `progress`, whether to show it; `watch`, called with the title and the share of the
     work done.
 
-    Returns the observables as an xarray.Dataset over (time, replica, ...), with provenance in its attrs; a theory of the end of
-    training alone has no time.
+    Returns the observables as an xarray.Dataset over (time, replica, ...), with provenance in its attrs. The result of
+    a theory that only knows the end of training has no time.
 
         risk = df.solve(df.Problem(dimension=200), until=5.0)["risk"]
     """
@@ -95,7 +95,7 @@ def simulate(
     progress: bool = False,
     watch: Watcher = nobody,
 ) -> xr.Dataset:
-    """Run real SGD, step by step; `solve` computes what a theory says of it, and `compare` does both side by side.
+    """Run real SGD, step by step; `solve` computes what a theory predicts, and `compare` does both side by side.
 
     The result has one curve for each of `replicas` independent runs. `dimfree list` names the experiments.
 
@@ -112,10 +112,10 @@ def simulate(
 def run_one(
     problem: Problem, by: str | AnyDescription, watch: Watcher, checkpoints: Checkpoints | None = None
 ) -> xr.Dataset:
-    """One account from the start that a comparison would give it: the same seed gives the same numbers."""
+    """One account, from the same start as in a comparison: the same seed gives the same numbers."""
     one = description(by) if isinstance(by, str) else by
     if isinstance(one, Stationary):
         return record_end(problem, one)
-    refuse(problem, one)  # before a start is drawn
+    refuse(problem, one)  # checked before a start is drawn
     key, report = own_key(problem, one.title), partial(watch, one.title)
     return record_starts(problem, one, starts_of(problem, (one,)), key, report, checkpoints)

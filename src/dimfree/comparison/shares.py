@@ -10,7 +10,7 @@ from dimfree.registry import setting_of
 
 
 def shares_at_the_end(problem: Problem, accounts: Mapping[str, xr.Dataset]) -> Iterator[str]:
-    """In per cent, with errors over replicas; once where all accounts have the same."""
+    """Their last values in per cent, with errors over replicas; a value that all accounts share is given once."""
     shares = [name for name, variable in setting_of(problem).variables.items() if variable.share]
     for name in shares:
         ends = {title: _per_cent(data[name].values) for title, data in accounts.items() if name in data}

@@ -8,7 +8,7 @@ Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 Table = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Where = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
-_AS_BAD = 0.5  # share of the largest deviation from which on a stretch counts as equally bad
+_AS_BAD = 0.5  # a stretch counts as equally bad if its deviation is at least this share of the largest
 
 
 class Stretch(NamedTuple):

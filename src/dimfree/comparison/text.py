@@ -12,7 +12,7 @@ WIDTH = 80
 
 
 def plain_text(parts: Iterable[Table | str]) -> str:
-    """Tables are fitted into the width; sentences are not broken into lines."""
+    """The parts as text: tables are made to fit the width, sentences are left on one line each."""
     text = io.StringIO()
     console = Console(
         file=text,
@@ -31,7 +31,7 @@ def plain_text(parts: Iterable[Table | str]) -> str:
 
 
 def slim(table: Table) -> Table:
-    """Without lines between columns, so that as many as possible fit; cells are broken between words only."""
+    """A table without lines between columns, so that as many columns as possible fit; cells break between words only."""
     table.box, table.pad_edge, table.padding, table.title_justify = box.SIMPLE, False, (0, 1, 0, 0), "left"
     for column in table.columns:
         words = [word for cell in (column.header, *column.cells) for word in str(cell).split()]

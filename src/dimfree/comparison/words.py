@@ -9,7 +9,7 @@ from dimfree.comparison.phrases import FAILS, HOLDS, IN_PART, OPEN, UNTIL, WITHI
 from dimfree.comparison.resolution import Unresolved
 from dimfree.comparison.stretches import Stretch
 
-_EARLY = 0.1  # share of the run: an account that fails earlier does not hold
+_EARLY = 0.1  # an account that fails before this share of the run does not hold at all
 
 
 def grade(found: Judgement, until: float) -> str:
@@ -64,7 +64,7 @@ def _failing(word: str, fails: Stretch) -> str:
         return say("until", since=fails.since, both=both)
     if fails.to_the_end:
         return say("from", begin=fails.begin, both=both)
-    if word == IN_PART and fails.since == 0 < fails.end:  # it agrees nowhere before
+    if word == IN_PART and fails.since == 0 < fails.end:  # there is no earlier time at which it agrees
         return say("only after", end=fails.end, worst=at_worst)
     when = say("when" if fails.end > fails.begin else "when once", begin=fails.begin, end=fails.end)
     return say("fails for" if word == FAILS else "but for", when=when, worst=at_worst)

@@ -1,8 +1,8 @@
-"""The seam: one protocol for theory and experiment, so that the rooms that run them need not ask which is which.
+"""What a description is: one protocol for theory and experiment, so that the code that runs them need not ask which it is.
 
-`contract` says what a description has to answer, and what it is given; `running` is the loop that runs a dynamics. A description
-implements `account`, or takes one of three ready ways to: `Evolution` (memoryless), `Memory`, `Stationary`. A dynamics that is a
-`Flow` or is `Drawn` offers its pure functions beside, so that it can run outside of Python.
+`contract` says what a description must answer and what it is given; `running` is the loop that runs a dynamics. A
+description implements `account`, or subclasses one of three classes that do: `Evolution` (memoryless), `Memory`,
+`Stationary`. A dynamics that is also a `Flow` or `Drawn` offers its pure functions, so that it can run outside Python.
 """
 
 from dimfree.description.contract import (

@@ -17,9 +17,9 @@ from dimfree.setting import Variable
 
 
 class Model(eqx.Module):
-    """A problem in the letters of its theory sheet: static structure (one trace each) and numbers (a pytree)."""
+    """A problem in the letters of its theory sheet: a static structure, for which jax compiles once, and numbers (a pytree)."""
 
-    about: eqx.AbstractClassVar[str]  # the end of "it describes training on ..."
+    about: eqx.AbstractClassVar[str]  # completes the sentence "it describes training on ..."
 
 
 M = TypeVar("M", bound=Model, contravariant=True)
@@ -32,10 +32,10 @@ Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 @runtime_checkable
 class PartialStart(Protocol):
-    """A start that can leave out what a description does not need, so that its program does not depend on that."""
+    """A start that can drop what a description does not need, so that its compiled program does not depend on it."""
 
     def only(self, needs: frozenset[str]) -> "PartialStart":
-        """The start with no more than what is needed."""
+        """The start, reduced to what is needed."""
 
 
 class Cost(NamedTuple):
@@ -43,23 +43,23 @@ class Cost(NamedTuple):
 
     seconds: float  # CPU seconds on a machine like the ones in benchmarks/, compilation included
     steps: float  # sequential steps: of SGD, or a guess for a solver
-    memory: float  # bytes, beside those of the process itself
+    memory: float  # bytes, in addition to those of the process itself
 
 
 class Reached(NamedTuple):
-    """How far an account has come: how many times or replicas are done, and the arrays of an evolution's state there."""
+    """How far an account has come: how many times or replicas are done, and the state of an evolution at that point."""
 
     upto: int
     state: tuple[Array, ...] = ()
 
 
 class Ask(NamedTuple):
-    """What is wanted of a description."""
+    """What a description is asked for."""
 
     times: Times  # rising from 0: the saved times of the problem
     replicas: int  # how many the run asks for
     key: Key[Array, ""]  # the source of all randomness
-    reached: Reached = Reached(0)  # what a checkpoint has already: the account goes on from there
+    reached: Reached = Reached(0)  # how far a checkpoint got; the account continues from there
 
 
 class Piece(NamedTuple):
@@ -78,21 +78,23 @@ class Description(eqx.Module, Generic[M, S]):
     summary: eqx.AbstractClassVar[str]  # one line for `dimfree list`
     cites: eqx.AbstractClassVar[tuple[str, ...]]  # keys into references.bib
     models: eqx.AbstractClassVar[type[Model]]  # the problems that it applies to
-    real: ClassVar[bool] = False  # an experiment: theories are measured against it
-    stochastic: ClassVar[bool] = False  # its numbers are drawn: another key gives others
-    scatters: ClassVar[bool] = False  # replicas scatter as runs of SGD do; if not, they are estimates of one number
-    needs: ClassVar[frozenset[str]] = frozenset()  # of the start, in the words of its setting
-    variables: ClassVar[Mapping[str, Variable]] = {}  # observables of its own, beside those of its setting
-    label: str = eqx.field(default="", kw_only=True, static=True)  # tells two of one theory apart
+    real: ClassVar[bool] = False  # whether it is an experiment, against which theories are measured
+    stochastic: ClassVar[bool] = False  # whether its numbers are random, so that another key gives others
+    scatters: ClassVar[bool] = (
+        False  # whether replicas scatter as runs of SGD do; if not, they are estimates of one number
+    )
+    needs: ClassVar[frozenset[str]] = frozenset()  # what the start must have, in the words of its setting
+    variables: ClassVar[Mapping[str, Variable]] = {}  # observables of its own, in addition to those of its setting
+    label: str = eqx.field(default="", kw_only=True, static=True)  # distinguishes two instances of one theory
 
     @property
     def title(self) -> str:
-        """How results, tables and legends call it."""
+        """Its name in results, tables and legends."""
         return self.label or self.name
 
     @property
     def settings(self) -> dict[str, object]:
-        """Its own fields, which belong to what identifies a result."""
+        """Its own fields, which are part of a result's identity."""
         return {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name != "label"}
 
     def refuses(self, problem: Problem, model: M) -> str | None:
@@ -144,7 +146,7 @@ class Description(eqx.Module, Generic[M, S]):
 
         **Returns:**
 
-        The relative deviation from real SGD that the description leaves open itself; 0 for what is exact.
+        The relative deviation from real SGD that the description itself allows for; 0 if it is exact.
         """
         return 0.0
 
@@ -155,7 +157,7 @@ class Description(eqx.Module, Generic[M, S]):
 
         **Returns:**
 
-        Words that follow on the accuracy, such as "at width 4"; empty for what is exact.
+        Words that follow the accuracy in a sentence, such as "at width 4"; empty if it is exact.
         """
         return ""
 
@@ -177,7 +179,7 @@ class Description(eqx.Module, Generic[M, S]):
         """
 
     def warns(self, problem: Problem, model: M, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """Say what to distrust in an account that was given.
+        """Say what to distrust in a finished account.
 
         **Arguments:**
 
@@ -192,7 +194,7 @@ class Description(eqx.Module, Generic[M, S]):
         return ()
 
     def details(self, problem: Problem, model: M, seen: Mapping[str, Values]) -> Mapping[str, str | int | float]:
-        """Say how the numbers of an account that was given were computed.
+        """Say how the numbers of a finished account were computed.
 
         **Arguments:**
 
@@ -202,16 +204,16 @@ class Description(eqx.Module, Generic[M, S]):
 
         **Returns:**
 
-        Attributes that the results file has beside those of every account; none by default.
+        Attributes of the results file, in addition to those of every account; none by default.
         """
         return {}
 
 
-AnyDescription = Description[Never, Never]  # of whatever model and start
+AnyDescription = Description[Never, Never]  # for any model and start
 
 
 class Dynamics(eqx.Module, Generic[M, S, X]):
-    """A state that is advanced, without memory; pure, so that jit and vmap pass through, and grad for theories."""
+    """A state that is advanced in time, without memory. Methods are pure: jit and vmap pass through, and grad for theories."""
 
     real: ClassVar[bool] = False
 
@@ -250,5 +252,5 @@ class Dynamics(eqx.Module, Generic[M, S, X]):
         """
 
     def run(self, model: M, start: S, times: Float[Array, " t"], key: Key[Array, ""], replicas: int = 1) -> Observed:
-        """Observe at `times` in one pure call, from `begin` on; arguments as theirs."""
+        """Begin and observe at `times` in one pure call; the arguments are those of `begin` and `advance`."""
         return self.advance(model, self.begin(model, start, replicas, key), times)[1]

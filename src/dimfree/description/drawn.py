@@ -1,4 +1,4 @@
-"""Random dynamics whose blocks of steps are pure functions of standard draws: any generator can run them, anywhere."""
+"""Random dynamics whose steps are pure functions of standard random numbers, which any generator in any language can supply."""
 
 from abc import abstractmethod
 from typing import Generic, NamedTuple, TypeVar
@@ -33,7 +33,7 @@ class Drawn(eqx.Module, Generic[M, S, N]):
 
     @abstractmethod
     def block(self, model: M) -> Block | str:
-        """What a block takes; or a sentence that says why its steps are no function of such draws."""
+        """The random numbers that a block takes; or a sentence that says why its steps are not a function of such numbers."""
 
     @abstractmethod
     def enter(self, model: M, start: S) -> N:

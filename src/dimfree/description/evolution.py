@@ -10,16 +10,16 @@ from dimfree.description.contract import Ask, Description, Dynamics, M, PartialS
 from dimfree.description.running import chunks, run
 from dimfree.errors import DivergenceError
 
-_LENGTHS = 16  # numbers of times are rounded up to a multiple of this, so that few programs serve all of them
+_LENGTHS = 16  # the number of times is rounded up to a multiple of this, so that few compiled programs serve every run
 
 
 class Evolution(Dynamics[M, S, X], Description[M, S], Generic[M, S, X]):
-    """The account of a dynamics: its own, or that of its twin."""
+    """The account of a dynamics, run by its own program or by that of its twin."""
 
     chunk: ClassVar[int] = 1  # how many times one call of `advance` answers
 
     def __init_subclass__(cls, **more: object) -> None:
-        """A class below one with a twin says itself whose program runs it."""
+        """Make sure that a subclass of a class with a twin defines a twin itself."""
         super().__init_subclass__(**more)
         if "twin" not in vars(cls) and cls.twin is not Evolution.twin:
             raise TypeError(
@@ -58,7 +58,7 @@ class Evolution(Dynamics[M, S, X], Description[M, S], Generic[M, S, X]):
         return self, model
 
     def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
-        """Chunks of times; the run ends where `failure` says so."""
+        """Give the account in chunks of times; the run ends when `failure` returns a sentence."""
         one, numbers = self.twin(model)
         asked = ask._replace(replicas=self.replicas(model, ask.replicas))
         for states, piece in chunks(one, numbers, start, asked, self.chunk):
@@ -67,7 +67,7 @@ class Evolution(Dynamics[M, S, X], Description[M, S], Generic[M, S, X]):
             yield piece
 
     def at_once(self, model: M, start: S, ask: Ask) -> Piece:
-        """Give the account of one replica in one call, for those who ask again and again: it takes a third of the time.
+        """Give the account of one replica in one call, which takes a third of the time when it is asked again and again.
 
         **Arguments:** as `account`.
 

@@ -1,4 +1,4 @@
-"""Dynamics that are differential equations, as pure functions: what it takes to integrate them by any solver, anywhere."""
+"""Dynamics that are differential equations, as pure functions, so that any solver, in any language, can integrate them."""
 
 from abc import abstractmethod
 from typing import Generic, TypeVar
@@ -12,7 +12,7 @@ Y = TypeVar("Y")  # the state of the equations
 
 
 class Flow(eqx.Module, Generic[M, S, Y]):
-    """An ordinary differential equation: where it starts, its right-hand side, when it is lost, and what is seen of it."""
+    """An ordinary differential equation: its start, its right-hand side, when it has diverged, and its observables."""
 
     @abstractmethod
     def initial(self, model: M, start: S) -> Y:
@@ -40,4 +40,4 @@ class Flow(eqx.Module, Generic[M, S, Y]):
 
     @abstractmethod
     def tolerances(self, model: M) -> tuple[float, float]:
-        """The relative and the absolute error of a step that a solver may ask for at least."""
+        """The smallest relative and absolute errors per step that a solver may ask for."""

@@ -32,7 +32,7 @@ class Memory(Description[M, S]):
         """
 
     def at_once(self, model: M) -> bool:
-        """Whether replicas run at the same time, one on every core: each must be content with one."""
+        """Whether replicas run at the same time, one on every core; each must then use one core only."""
         return False
 
     def account(self, model: M, start: S, ask: Ask) -> Iterator[Piece]:
@@ -50,5 +50,5 @@ class Memory(Description[M, S]):
 
         if len(numbers) == 1:
             return [one(numbers[0])]
-        with threadpool_limits(1):  # for all threads: each would set and reset the limit of the others
+        with threadpool_limits(1):  # set once for all threads, which would otherwise set and reset each other's limit
             return spread(one, numbers)

@@ -1,4 +1,4 @@
-"""The loop that runs a dynamics: chunks of times, all of one shape, so that there is one compilation; replicas in groups."""
+"""The loop that runs a dynamics: times in chunks of one shape, so that one compilation serves all; replicas in groups."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -12,9 +12,9 @@ from dimfree.description.contract import Ask, Dynamics, M, Observed, Piece, Reac
 from dimfree.programs.compiled import brief_program, keep_programs, program, quick_program
 from dimfree.programs.spread import spread
 
-keep_programs()  # everything that compiles imports this file
+keep_programs()  # every module that compiles programs imports this file
 
-_TOGETHER, _MOST = 8, 8  # replicas that are worth a group of their own, and groups at most
+_TOGETHER, _MOST = 8, 8  # replicas that make a group worth its overhead, and the largest number of groups
 
 
 def chunks(one: Dynamics[M, S, X], model: M, start: S, ask: Ask, size: int) -> Iterator[tuple[list[X], Piece]]:
@@ -39,11 +39,11 @@ def chunks(one: Dynamics[M, S, X], model: M, start: S, ask: Ask, size: int) -> I
 
 
 def _groups(ask: Ask) -> list[Ask]:
-    """Replicas in equal groups with keys of their own: what is drawn depends on how many they are, never on the cores."""
+    """Replicas in equal groups, each with its key: random numbers depend on how many replicas there are, never on the cores."""
     count = min(_MOST, -(-ask.replicas // _TOGETHER))
     if count == 1:
         return [ask]
-    size = -(-ask.replicas // count)  # of all, so that one program fits; those too many are dropped
+    size = -(-ask.replicas // count)  # the same for all groups, so that one program fits; the excess is dropped
     return [ask._replace(replicas=size, key=jax.random.fold_in(ask.key, number)) for number in range(count)]
 
 
@@ -54,7 +54,7 @@ def begun(one: Dynamics[M, S, X], model: M, start: S, replicas: int, key: Key[Ar
 
 
 def _as_computed(leaf: object) -> object:
-    """Numbers of the type that `advance` gives them: a constant of a weaker type would have it compiled twice."""
+    """Numbers in the type that `advance` returns: a constant of a weaker type would make jax compile twice."""
     if not isinstance(leaf, jax.Array) or jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
         return leaf
     return jax.lax.convert_element_type(leaf, leaf.dtype)
@@ -74,7 +74,7 @@ def ran(
 
 begin = brief_program(begun)
 run = program(ran)  # all times in one call: it takes longer to compile than `advance` and a third of the time to run
-_ADVANCED = {False: quick_program(advanced), True: program(advanced)}  # by whether it is real, and its loops long
+_ADVANCED = {False: quick_program(advanced), True: program(advanced)}  # True for experiments, whose loops are long
 
 
 def advance(one: Dynamics[M, S, X], model: M, state: X, times: Float[Array, " t"]) -> tuple[X, Observed]:
@@ -85,6 +85,6 @@ def advance(one: Dynamics[M, S, X], model: M, state: X, times: Float[Array, " t"
 def _advance_group(
     one: Dynamics[M, S, X], model: M, times: Float[Array, " t"], state: X
 ) -> tuple[X, Mapping[str, Values]]:
-    """One group of replicas; as NumPy arrays, because jax would return before they are computed."""
+    """Run one group of replicas; returns NumPy arrays, because jax's would be returned before they are computed."""
     state, seen = advance(one, model, state, times)
     return state, {name: np.asarray(x) for name, x in seen.items()}

@@ -10,7 +10,7 @@ from dimfree.description.contract import Ask, Description, M, Piece, S
 
 
 class Stationary(Description[M, S]):
-    """The end of training. Beside runs it becomes a constant line, alone a dataset without time."""
+    """An account of the end of training: a constant line beside runs, a dataset without time when it is alone."""
 
     @abstractmethod
     def solve(self, model: M) -> Mapping[str, Float[Array, "..."]]:

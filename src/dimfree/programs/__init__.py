@@ -1,1 +1,1 @@
-"""How functions become compiled programs: built quickly, held while they are used, kept as files, run on all cores."""
+"""How functions become compiled programs: built quickly, held in memory while in use, kept as files, run on all cores."""

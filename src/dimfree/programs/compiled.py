@@ -29,7 +29,7 @@ T = TypeVar("T")
 Options = dict[str, bool | str]
 
 FORMS = Forms[Kept](MOST)  # what this process has compiled or loaded
-_folder: list[Path] = []  # where programs are kept, once that is decided
+_folder: list[Path] = []  # the folder of programs, once it has been chosen
 
 # XLA's former code generator builds programs of many small operations in half the time; its programs are as fast for
 # theories, and a tenth slower for SGD. LLVM's first level of optimisation gives the same bits at the same speed as its third.
@@ -38,11 +38,11 @@ _QUICK: Options = {
     "xla_cpu_parallel_codegen_split_count": "1",
     "xla_backend_optimization_level": "1",
 }
-# Without its optimisations LLVM takes half the time again. Its programs are then several times slower, so this is for programs
+# Without its optimisations LLVM takes half of that time. Its programs are then several times slower, so this is for programs
 # that run for milliseconds only: theories without a large array, and programs without a loop.
 _QUICKER: Options = {**_QUICK, "xla_backend_optimization_level": "0"}
 _SMALL, _LARGE = 5_000, 1_000_000  # numbers
-_WORTH = "jax_persistent_cache_min_compile_time_secs"  # from which on jax keeps a program
+_WORTH = "jax_persistent_cache_min_compile_time_secs"  # jax keeps programs that took longer to compile
 
 
 def program(function: Callable[P, T]) -> "Program[P, T]":
@@ -51,7 +51,7 @@ def program(function: Callable[P, T]) -> "Program[P, T]":
 
 
 def quick_program(function: Callable[P, T]) -> "Program[P, T]":
-    """The function compiled as a whole, and more quickly if all of its arrays are small: for loops of some hundred turns."""
+    """The function compiled as a whole, and more quickly if all of its arrays are small: for loops of a few hundred turns."""
     return Program(function, largest=_SMALL)
 
 
@@ -61,7 +61,7 @@ def brief_program(function: Callable[P, T]) -> "Program[P, T]":
 
 
 class Program(Generic[P, T]):
-    """A function with a compiled form for every structure that it was called with."""
+    """A function with one compiled form for every structure of arguments that it was called with."""
 
     def __init__(self, function: Callable[P, T], largest: int) -> None:
         update_wrapper(self, function)
@@ -70,12 +70,12 @@ class Program(Generic[P, T]):
     def __call__(self, *args: P.args, **more: P.kwargs) -> T:
         """Run the form that fits."""
         if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((args, more))):
-            return self._function(*args, **more)  # called while a larger program is traced
+            return self._function(*args, **more)  # called while a larger program is traced, of which it becomes a part
         form, given = self._form(*args, **more)
         return cast(T, form(given))
 
     def prepare(self, *args: P.args, **more: P.kwargs) -> None:
-        """Compile what the call would run, before several threads make it: one compilation, in the thread that heeds signals."""
+        """Compile what the call would run before several threads call it: once, and in the thread that handles signals."""
         self._form(*args, **more)
 
     def _form(self, *args: P.args, **more: P.kwargs) -> tuple[Kept, list[ArrayLike]]:
@@ -138,7 +138,7 @@ def _inner(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
 
 @contextmanager
 def counted() -> Iterator[None]:
-    """Count the programs that jax compiles by itself in the block; they are dropped with all that jax remembers."""
+    """Count the programs that jax itself compiles in the block; they are dropped with everything else that jax remembers."""
     before = programs_alive() - len(FORMS)
     try:
         yield
@@ -147,7 +147,7 @@ def counted() -> Iterator[None]:
 
 
 def kept_numbers(function: Callable[P, Numbers]) -> Callable[P, Numbers]:
-    """The function with its results kept as files, as programs are: for arrays that load faster than they are made."""
+    """The function, with its results kept as files beside the programs: for arrays that load faster than they are computed."""
 
     @wraps(function)
     def loaded(*args: P.args, **more: P.kwargs) -> Numbers:
@@ -172,7 +172,7 @@ def keep_programs() -> None:
     jax.config.update("jax_compilation_cache_dir", str(folder))  # type: ignore[no-untyped-call]
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         jax.config.update(_WORTH, WORTH_KEEPING)  # type: ignore[no-untyped-call]
-    compilation_cache.reset_cache()  # jax looks for the folder once, and may have done so already
+    compilation_cache.reset_cache()  # jax looks for its folder only once, and may already have looked
 
 
 def where_kept() -> str:
@@ -187,7 +187,7 @@ def where_kept() -> str:
 
 @contextmanager
 def _not_kept_by_jax() -> Iterator[None]:
-    """Turn jax's own cache off for a program that is kept here: one that jax loaded could not be written again."""
+    """Turn jax's own cache off for a program that is kept here: what jax loads from its cache cannot be written to a file."""
     usual = jax.config.jax_enable_compilation_cache  # type: ignore[attr-defined]
     _let_jax_keep(False)
     try:
@@ -198,7 +198,7 @@ def _not_kept_by_jax() -> Iterator[None]:
 
 def _let_jax_keep(wanted: bool) -> None:
     jax.config.update("jax_enable_compilation_cache", wanted)  # type: ignore[no-untyped-call]
-    compilation_cache.reset_cache()  # jax decides once whether it has one
+    compilation_cache.reset_cache()  # jax decides only once whether it uses its cache
 
 
 @contextmanager

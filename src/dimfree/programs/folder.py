@@ -1,4 +1,4 @@
-"""The folder of compiled programs. They are code: the folder belongs to this user, is closed to others, and is checked.
+"""The folder of compiled programs. Programs are code: the folder must belong to this user and be closed to others.
 
 A loaded program runs, as a library does, and jax reads it by pickle, which runs what a file asks for. It is never safe to load
 a program that another user wrote, so that files which another user could have put there are not used.
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from dimfree.system import user
 
-WORTH_KEEPING = 0.3  # seconds of compilation from which on a program is kept on disk
-PROGRAM, NUMBERS = ".program", ".npy"  # what dimfree keeps
-_PROGRAMS = (PROGRAM, NUMBERS, "-cache", "-atime")  # and what jax does
+WORTH_KEEPING = 0.3  # a program that took at least this many seconds to compile is kept on disk
+PROGRAM, NUMBERS = ".program", ".npy"  # endings of the files that dimfree keeps
+_PROGRAMS = (PROGRAM, NUMBERS, "-cache", "-atime")  # and of those that jax keeps
 _OTHERS, _WRITE = 0o077, 0o022  # permissions of others: any, and those to change something
 
 
@@ -63,14 +63,14 @@ def write(path: Path, content: bytes) -> None:
 
 
 def _check_around(folder: Path) -> None:
-    """Refuse a folder around ours in which another user could rename ours and put another one in its place."""
+    """Refuse a parent folder in which another user could rename our folder and put another one in its place."""
     mode = folder.stat().st_mode
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         raise NoFolderError(f"all users can change {folder}")
 
 
 def _close(folder: Path) -> None:
-    """Let no other user in; programs that another user could have put there are removed."""
+    """Close the folder to other users; programs that another user could have put there are removed."""
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
         raise NoFolderError(f"{folder} is not a folder")

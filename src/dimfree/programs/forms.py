@@ -1,6 +1,6 @@
-"""The programs that a process holds: only those used last, because each takes memory and memory maps.
+"""The programs that a process holds: only the most recently used, because each takes memory and memory maps.
 
-A system allows a process so many memory maps (65,530 on Linux) and aborts one that needs more; a program takes some fifty.
+The system limits the memory maps of a process (65,530 on Linux) and aborts one that needs more; a program takes about fifty.
 """
 
 from collections import OrderedDict
@@ -14,7 +14,8 @@ MOST = 128  # programs; a comparison of the embedded problem takes 19
 
 
 class Forms(Generic[F]):
-    """Compiled programs, by all that they depend on. A program that is dropped is freed when no thread runs it any more.
+    """Compiled programs, each found by everything that it depends on. A program that is dropped is freed when no
+    thread runs it any more.
 
     One thread makes a form at a time: making one changes settings of the process and sets them back.
     """

@@ -1,4 +1,4 @@
-"""Compiled programs as files: a later process loads what an earlier one compiled, and neither traces nor compiles it again.
+"""Compiled programs as files: a later process loads what an earlier one compiled, instead of tracing and compiling it again.
 
 The name of a file is a hash of all that its program depends on: code, versions, processor, settings, structure and shapes of
 its arguments. A program that depends on something without a safe name, such as a user's function, is not kept.
@@ -35,12 +35,12 @@ _LIBRARIES = ("jax", "jaxlib", "equinox", "diffrax", "optimistix", "lineax", "nu
 _OURS = frozenset(
     {"dimfree", "builtins", "functools", "collections", *_LIBRARIES}
 )  # packages whose versions are in the name
-_LARGEST = 5e8  # bytes of all files together; the oldest go first
+_LARGEST = 5e8  # bytes of all files together; above that, the oldest are removed
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 class _Array:
-    """Stands where an array was."""
+    """Marks the place of an array."""
 
 
 ARRAY = _Array()
@@ -60,7 +60,7 @@ class Kept:
 
 
 class _NotNamed(pickle.PicklingError):
-    """Something that the name of a program could not identify."""
+    """A part of a program that its file name could not identify."""
 
 
 class _ByName(pickle.Pickler):
@@ -117,10 +117,10 @@ def load(folder: Path, name: str) -> Kept | None:
 
 @lru_cache(maxsize=1)
 def _prepare_linear_algebra() -> None:
-    """Make jax find LAPACK, which it does when it first translates a decomposition; a loaded program would crash without."""
+    """Make jax find LAPACK, which it otherwise does on its first decomposition; a loaded program would crash without it."""
     try:
         lapack.prepare_lapack_call("potrf_ffi", np.dtype(float))  # type: ignore[no-untyped-call]
-    except AttributeError:  # of another jaxlib: translate one
+    except AttributeError:  # this jaxlib has no such function: compile a decomposition
         jax.jit(jnp.linalg.cholesky).lower(np.eye(1))
 
 

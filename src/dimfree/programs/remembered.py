@@ -1,4 +1,4 @@
-"""What jax and equinox remember of dimfree's programs is dropped from time to time, because they never drop it themselves.
+"""From time to time, drop what jax and equinox remember about dimfree's programs, because they never drop it themselves.
 
 jax keeps every trace, translation and small program of its own, up to thousands of each kind and whatever their size: 3 MB for a
 small theory, 40 MB for runs on a data set, and the maps of their programs. Entries of dimfree and of the user look alike.
@@ -25,7 +25,7 @@ class Remembered:
         self._most, self._made, self._books = most, 0, Lock()
 
     def count(self, made: int) -> None:
-        """Take note of programs that were made."""
+        """Count programs that were made."""
         with self._books:
             self._made += made
             if full := self._made >= self._most and not is_tracing():
@@ -41,7 +41,7 @@ def forget() -> None:
     """Drop what jax and equinox remember. Programs that run go on, and those that `Forms` holds stay."""
     eqx.clear_caches()  # type: ignore[no-untyped-call]
     jax.clear_caches()  # type: ignore[no-untyped-call]
-    gc.collect()  # traces refer to each other
+    gc.collect()  # traces refer to each other in cycles
     give_back_memory()
 
 

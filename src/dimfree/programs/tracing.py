@@ -1,4 +1,4 @@
-"""What equinox does differently while a program of dimfree is traced, and nowhere else.
+"""Changes to equinox that apply only while a program of dimfree is traced.
 
 Three functions of equinox are replaced for that time, because it has no public way to ask for the same. A replacement acts
 in the thread that traces; all other threads go through it to the function of equinox. Only one thread makes programs at a

@@ -1,6 +1,6 @@
-"""Landmarks of curves: when they fall to a level, where they stand still and when they leave that height.
+"""Landmarks of curves: when they fall to a level, where they stand still, and when they leave that plateau.
 
-Every curve of a result has its own: all dimensions but the time (replicas, axes of a sweep, units) remain.
+Every curve of a result has its own landmarks: all dimensions but time (replicas, axes of a sweep, units) remain.
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ from dimfree.errors import ProblemError, suggest
 
 CLOCKS = ("time", "step")
 _FLAT = 1.25  # a plateau changes by less than this factor
-_LEFT = 0.5  # and has been left when this share of its height remains
+_LEFT = 0.5  # a plateau has been left when this share of its height remains
 _FIRST_SHARE = 1e-3  # share of the run; stretches within it are part of the start, not a plateau
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 _Found = TypeVar("_Found", xr.DataArray, xr.Dataset)

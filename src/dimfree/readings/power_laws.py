@@ -27,5 +27,5 @@ def slope(values: Float[np.ndarray, " x"], errors: Float[np.ndarray, "x s"]) -> 
 
 
 def power(x: Sequence[float] | Real[np.ndarray, " n"], y: Sequence[float] | Real[np.ndarray, " n"]) -> float:
-    """The power of x that y scales as: least squares of log y on log x."""
+    """The exponent with which y scales in x: least squares of log y on log x."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])

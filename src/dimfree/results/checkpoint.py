@@ -1,4 +1,4 @@
-"""Checkpoints: a long run that is killed goes on from its last piece, and gives the same numbers.
+"""Checkpoints: a long run that was killed continues from its last piece, and gives the same numbers.
 
 A file holds what was observed and the state from which the account can be continued; all else follows from the problem.
 """
@@ -22,7 +22,7 @@ from dimfree.files import replacing, withdraw, writable
 from dimfree.problem import Problem
 from dimfree.results.dataset import identity
 
-EVERY = 30.0  # seconds between two checkpoints: what a killed run may lose, and its last piece
+EVERY = 30.0  # seconds between two checkpoints; a killed run loses at most that, and its last piece
 _SEEN, _STATE, _KEY, _DIGEST = "seen ", "state ", "key ", "digest"
 
 
@@ -52,7 +52,7 @@ class Checkpoints:
 def checkpoints_in(folder: str | Path | None) -> Iterator[Checkpoints | None]:
     """The checkpoints in a folder, if one is given; they are removed when the block succeeds, or when training diverges.
 
-    Divergence is an answer: a run that went on from there would give it again.
+    Divergence is a result too: continuing from the checkpoint would only give it again.
     """
     kept = None if folder is None else Checkpoints(folder)
     try:

@@ -51,7 +51,7 @@ def warnings_of(data: xr.Dataset) -> tuple[str, ...]:
 
 
 def misfit(problem: Problem, data: xr.Dataset) -> str | None:
-    """Why data are not an account of a problem, as the end of a sentence; None if they are."""
+    """Why a dataset is not an account of a problem, as the end of a sentence; None if it is one."""
     for name in ("real", "scatters", "accuracy", "cpu_seconds"):
         if not isinstance(data.attrs.get(name), int | float | np.number):
             return f"has no number {name!r} among its attributes"
@@ -68,7 +68,7 @@ def misfit(problem: Problem, data: xr.Dataset) -> str | None:
 
 
 def provenance(problem: Problem, one: AnyDescription) -> dict[str, str | int | float]:
-    """Everything needed to know where the numbers of a description came from (results/schema.ATTRIBUTES)."""
+    """Everything needed to know where the numbers of an account came from (results/schema.ATTRIBUTES)."""
     return {
         "description": one.name,
         "title": one.title,

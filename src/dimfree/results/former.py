@@ -1,4 +1,4 @@
-"""Results files of former releases: what they did not write yet is filled in when they are read."""
+"""Results files of earlier releases: attributes that these did not write yet are filled in when a file is read."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from dimfree.registry import description
 from dimfree.results.dataset import settings
 from dimfree.setting import model_of, speaking
 
-_TERSE = ("0.1.0",)  # releases whose accounts say neither whether they are real nor how accurate they are
+_TERSE = ("0.1.0",)  # releases whose files do not say whether an account is an experiment, nor how accurate it is
 
 
 def completed(problem: Problem, attributes: Mapping[Hashable, Any]) -> dict[Hashable, Any]:

@@ -108,7 +108,7 @@ def record_starts(
     watch: ShareWatcher = unseen,
     checkpoints: Checkpoints | None = None,
 ) -> xr.Dataset:
-    """Run one description from several starts, which share the replicas; a deterministic account has one for each start."""
+    """Run one description from several starts, which share the replicas; a deterministic account has one replica per start."""
     if len(starts) == 1:
         kept = checkpoints.of(problem, one, 0) if checkpoints else None
         return record(problem, one, starts[0], key, watch, checkpoint=kept)
@@ -130,7 +130,7 @@ def cost_of(one: AnyDescription, problem: Problem) -> Cost:
     model, run = model_of(problem), problem.run
     cost = speaking(one).cost(problem, model)
     share, whole = (speaking(one).replicas(model, asked) for asked in (run.replicas // run.starts, run.replicas))
-    times = 1 if share < whole else run.starts  # starts share the replicas, or each has all of them
+    times = 1 if share < whole else run.starts  # either starts share the replicas, or each start has all of them
     return cost._replace(seconds=times * cost.seconds, memory=times * cost.memory + BASELINE)
 
 

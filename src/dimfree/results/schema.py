@@ -23,4 +23,4 @@ ATTRIBUTES: dict[str, str] = {
     "warnings": "reasons to distrust these numbers, one sentence per line; empty if there are none",
 }
 
-LARGEST_ARRAY = 20_000_000  # entries; a square matrix over all times and replicas above this is stored as its diagonal
+LARGEST_ARRAY = 20_000_000  # entries over all times and replicas; of a larger square matrix the diagonal is stored

@@ -13,7 +13,7 @@ from dimfree.machine import refuse_above_memory
 def save(data: xr.DataTree | xr.Dataset, path: Path) -> None:
     """Write a comparison, with one group per description, or a single dataset as netCDF.
 
-    The file is made in memory: HDF5 itself does not survive a disk that is full or a limit on the size of files.
+    The file is made in memory first, because HDF5 crashes when the disk is full or a file exceeds its size limit.
     """
     with replacing(path) as temporary:
         written = data.to_netcdf(engine="h5netcdf")
