@@ -37,7 +37,7 @@ _WORDS = {
     "m0": "start.overlap",
 }
 _KEYS = {name.rstrip("_"): key for name, key in _WORDS.items()} | {"loss": "training.loss"}
-_ENGLISH = ("temperature", "spherical", "loss")  # English words, too: replaced by keys only where a value follows
+_ENGLISH = ("temperature", "spherical", "loss")  # also English words: replaced by keys only before a value
 _NAMED = re.compile(
     "|".join(rf"(?<![\w.]){name}(?= = )" if name in _ENGLISH else rf"(?<![\w.]){name}\b" for name in _KEYS)
 )
@@ -100,4 +100,4 @@ def in_words() -> Iterator[None]:
 
 
 def no_start(problem: DataSetProblem, key: Key[Array, ""], needs: frozenset[str]) -> None:
-    """No start: it is two numbers of the model, and descriptions that need weights draw them with exactly these numbers."""
+    """Return nothing: the start is two numbers of the model, and descriptions that need weights draw them to match exactly."""

@@ -95,6 +95,6 @@ class Table(_Featured):
 
     kind: Literal["table"] = "table"
     features: Path = Path("digits")
-    labels: Path | None = None  # of digits: whether the digit is even
+    labels: Path | None = None  # left out for "digits", where the label is whether the digit is even
     activation: FeatureActivation | None = None
-    seed: int = Field(default=0, ge=0, lt=2**63)  # of random features
+    seed: int = Field(default=0, ge=0, lt=2**63)  # seed of the random features

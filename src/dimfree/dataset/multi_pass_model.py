@@ -1,10 +1,10 @@
-"""Training many times on one data set, as the numerical rooms see it (docs/theory/dmft.md, section 1).
+"""The model of training many times on one data set (docs/theory/dmft.md, section 1).
 
     x = c v/sqrt(N) + sqrt(Delta) z,   h = w.x/sqrt(N),   m = w.v/N,   C = w.w/N,   M = alpha N samples
     w(t+1) = w(t) - eta [lambda w(t) + a sum_mu s_mu(t) Lambda'(y_mu, h_mu(t)) x_mu/sqrt(N)] + sqrt(2 temperature eta) noise
 
 The loss is summed over the samples, not averaged. Teachers have c = 0, Delta = 1 and zeta = z.v/sqrt(N).
-Losses of real labels know the residual y - h alone.
+Losses of real labels depend on the residual y - h only.
 """
 
 from math import isfinite
@@ -27,10 +27,10 @@ class MultiPassModel(eqx.Module):
     """Static structure (one trace each) and numbers (a pytree); `multi_pass_model` makes checked ones."""
 
     task: str = eqx.field(static=True)
-    spherical: bool = eqx.field(static=True)  # |w|² as at the start after every step
-    rescaled: bool = eqx.field(static=True)  # the gradient of a batch is divided by b
+    spherical: bool = eqx.field(static=True)  # whether |w|² is reset to its start after every step
+    rescaled: bool = eqx.field(static=True)  # whether the gradient of a batch is divided by b
     loss: Loss
-    outliers: OutlierLaw | None  # among the labels of a linear teacher
+    outliers: OutlierLaw | None  # outliers among the labels of a linear teacher
     alpha: Float[Array, ""]
     Delta: Float[Array, ""]
     lambda_: Float[Array, ""]
@@ -62,7 +62,7 @@ class MultiPassModel(eqx.Module):
 
     @property
     def seen_noise(self) -> Float[Array, ""]:
-        """What the square loss sees as noise: the variance of y around that slope."""
+        """The variance of y around that slope, which the square loss sees as noise."""
         if self.outliers is None:
             return self.label_noise
         slope, power = mixture(self.label_noise, self.outliers).moments(jnp.ones_like(self.label_noise))

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Array, Float
 
-_INSIDE = 1e-15  # of a probability, from 0 and from 1
+_INSIDE = 1e-15  # a probability is kept this far from 0 and from 1
 
 
 class OutlierLaw(eqx.Module):
@@ -24,14 +24,14 @@ class OutlierLaw(eqx.Module):
 
 
 class Mixture(NamedTuple):
-    """What labels are made of, one entry a kind of them: y = slope z + sqrt(variance) n with probability `share`."""
+    """The kinds of labels, one entry for each: y = slope z + sqrt(variance) n with probability `share`."""
 
     share: Float[Array, " k"]
     slope: Float[Array, " k"]
     variance: Float[Array, " k"]
 
     def moments(self, rho: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """c = E[y z]/rho and E[y²], rho being the variance of z: all that the square loss sees."""
+        """c = E[y z]/rho and E[y²], rho being the variance of z: all that matters for the square loss."""
         return jnp.sum(self.share * self.slope), jnp.sum(self.share * (self.slope**2 * rho + self.variance))
 
 

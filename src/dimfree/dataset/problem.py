@@ -85,9 +85,9 @@ class MultiPass(Section):
     loss: Literal["logistic", "square", "smooth-hinge", "hinge", "huber", "absolute", "insensitive"] = "logistic"
     smoothing: PositiveFloat = 1.0  # the width over which loss = "smooth-hinge" is rounded
     threshold: Annotated[PositiveFloat, Field(exclude_if=_is_one)] = (
-        1.0  # residual from which on loss = "huber" is linear
+        1.0  # loss = "huber" is linear for larger residuals
     )
-    tube: Annotated[PositiveFloat, Field(exclude_if=_is_one)] = 1.0  # residual up to which loss = "insensitive" is 0
+    tube: Annotated[PositiveFloat, Field(exclude_if=_is_one)] = 1.0  # loss = "insensitive" is 0 for smaller residuals
     batch_fraction: float = Field(default=1.0, gt=0, le=1)
     persistence: PositiveFloat | None = None
     gradient: Literal["sum", "mean"] = "sum"

@@ -1,4 +1,4 @@
-"""What descriptions of training on a data set ask of models of one unit and of networks alike."""
+"""What descriptions of training on a data set need from the models of one unit and of networks alike."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, runtime_checkable

@@ -72,7 +72,7 @@ def noise_gain(model: MultiPassModel) -> Float[Array, ""]:
 
 
 def largest_stable_rate(model: MultiPassModel) -> Float[Array, ""]:
-    """The learning rate from which on full-batch or vanilla SGD with the square loss diverges."""
+    """The smallest learning rate at which full-batch or vanilla SGD with the square loss diverges."""
     require_vanilla(model, "the largest stable learning rate")
     highest = 2 / (model.lambda_ + model.gradient_scale * model.b * top(model))
 

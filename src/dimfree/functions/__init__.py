@@ -1,4 +1,4 @@
-"""Scalar functions with all that is known of them: activations, losses, links, schedules."""
+"""Scalar functions with all their known properties: activations, losses, links, schedules."""
 
 from dimfree.functions.activation import Activation, Erf, General, PiecewiseLinear, Polynomial
 from dimfree.functions.named import activation

@@ -1,4 +1,4 @@
-"""Scalar functions with all that is known of them; what is known decides which Gaussian expectations are closed."""
+"""Scalar functions with their known properties, which decide which Gaussian expectations have a closed form."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class Activation(eqx.Module):
 
 
 class Erf(Activation):
-    """erf(x / sqrt(2)): every expectation that dimfree needs is closed."""
+    """erf(x / sqrt(2)), for which every expectation that dimfree needs has a closed form."""
 
     name: str = eqx.field(default="erf", static=True, kw_only=True)
 

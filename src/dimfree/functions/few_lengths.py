@@ -8,7 +8,7 @@ import numpy as np
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 OnVectors = Callable[[Vector], Vector]
-_SHORT = 8  # up to here a vector keeps its length
+_SHORT = 8  # vectors up to this length are not padded
 _LENGTHS = (512, 16384, 262144)
 
 
@@ -19,7 +19,7 @@ def on_vectors(function: Callable[[jax.Array], jax.Array]) -> OnVectors:
     def on_padded(x: Vector) -> Vector:
         longer = _padded(x)
         found = np.asarray(compiled(jnp.asarray(longer)), dtype=float)
-        return found[: len(x)] if found.shape == longer.shape else found  # a shape that the caller complains of
+        return found[: len(x)] if found.shape == longer.shape else found  # the caller reports a wrong shape
 
     return on_padded
 

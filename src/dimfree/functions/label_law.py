@@ -26,7 +26,7 @@ class LabelLaw(eqx.Module):
 
     @abstractmethod
     def hidden(self, key: Key[Array, ""], count: int) -> Float[Array, " count"]:
-        """What else labels depend on: a number for each."""
+        """Draw the other random number that each label depends on."""
 
     @abstractmethod
     def label(
@@ -105,7 +105,7 @@ class LogisticClasses(Classes):
     slope: Float[Array, ""]
 
     def P_plus(self, f_star: Float[Array, "..."], Delta: Float[Array, ""]) -> Float[Array, "..."]:
-        """Without overflow."""
+        """The probability of +1, computed without overflow."""
         return jax.nn.sigmoid(self.slope * f_star)
 
 
@@ -146,5 +146,5 @@ class SoftmaxClasses(OutputClasses):
     slope: Float[Array, ""]
 
     def chances(self, f_star: Float[Array, "... c"]) -> Float[Array, "... c"]:
-        """Without overflow."""
+        """The probability of every class, computed without overflow."""
         return jax.nn.softmax(self.slope * f_star)

@@ -1,4 +1,4 @@
-"""How many new directions a target asks for at once: the leap of a sum of Hermite products (docs/theory/committee.md, section 7).
+"""The leap of a sum of Hermite products: how many new directions SGD must find at once (docs/theory/committee.md, section 7).
 
 A function of signs is a sum of products of degree one in each coordinate, and the same algorithm finds its leap: it is a merged
 staircase if that is 1 (docs/theory/mean-field.md, section d).

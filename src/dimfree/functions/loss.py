@@ -75,7 +75,6 @@ class Square(Loss):
         return u - 1
 
     def second_derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """One."""
         return jnp.ones_like(u)
 
     def prox(self, omega: Float[Array, "..."], V: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -124,7 +123,7 @@ class Hinge(Loss):
         return -jnp.where(u < 1, 1.0, 0.0)
 
     def second_derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """Refused: it is not a function."""
+        """Refuse: the second derivative is a point mass, not a function."""
         raise RefusalError(
             "the hinge loss has no second derivative, which this theory needs; "
             "use 'smooth-hinge' with a small width instead of 'hinge'."
@@ -135,7 +134,7 @@ class Hinge(Loss):
         return omega + jnp.clip(1 - omega, 0.0, V)
 
     def prox_kinks(self, V: Float[Array, ""]) -> tuple[Float[Array, ""], ...]:
-        """Where the shift begins to stop at the kink, and the kink."""
+        """The omega between which the proximal point stays at the kink."""
         return 1 - V, jnp.ones_like(V)
 
 
@@ -146,15 +145,15 @@ class HardMargin(Loss):
     smooth: ClassVar[bool] = False
 
     def __call__(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """Zero where it is finite."""
+        """Zero wherever the loss is finite."""
         return jnp.where(u < 1, jnp.inf, 0.0)
 
     def derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """Refused: it jumps."""
+        """Refuse: the loss jumps."""
         raise RefusalError("the hard margin has no derivative; there is no descent on it.")
 
     def second_derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """Refused: it jumps."""
+        """Refuse: the loss jumps."""
         raise RefusalError("the hard margin has no derivative; there is no descent on it.")
 
     def prox(self, omega: Float[Array, "..."], V: Float[Array, "..."]) -> Float[Array, "..."]:

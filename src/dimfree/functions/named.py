@@ -25,7 +25,7 @@ _BUILT_IN: dict[str, Activation] = {
     "linear": Polynomial((0.0, 1.0), name="linear"),
     "square": Polynomial((0.0, 0.0, 1.0), name="square"),
     **RAMPS,
-    # with what `understand` would find out about them, by compiling four functions each
+    # with the properties that `understand` would find by compiling four functions for each
     "tanh": General(function=jnp.tanh, step=1 / 8, name="tanh"),
     "sigmoid": General(function=jax.nn.sigmoid, step=1 / 4, name="sigmoid"),
     "softplus": General(function=jax.nn.softplus, step=1 / 3, name="softplus"),

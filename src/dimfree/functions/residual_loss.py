@@ -30,7 +30,7 @@ class Huber(Loss):
         return jnp.where(jnp.abs(1 - u) < self.threshold, 1.0, 0.0)
 
     def prox(self, omega: Float[Array, "..."], V: Float[Array, "..."]) -> Float[Array, "..."]:
-        """That of the square loss, until the force is clipped."""
+        """The proximal map of the square loss, as long as the force is not clipped."""
         return omega + V * jnp.clip((1 - omega) / (1 + V), -self.threshold, self.threshold)
 
     def prox_kinks(self, V: Float[Array, ""]) -> tuple[Float[Array, ""], ...]:
@@ -54,7 +54,7 @@ class Absolute(Loss):
         return -jnp.sign(1 - u)
 
     def second_derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """Refused: it is not a function."""
+        """Refuse: the second derivative is a point mass, not a function."""
         raise RefusalError(
             "the absolute loss has no second derivative, which this theory needs; "
             "use 'huber' with a small threshold instead of 'absolute'."
@@ -65,7 +65,7 @@ class Absolute(Loss):
         return omega + jnp.clip(1 - omega, -V, V)
 
     def prox_kinks(self, V: Float[Array, ""]) -> tuple[Float[Array, ""], ...]:
-        """Where the shift begins to stop at the kink, from either side."""
+        """The omega between which the proximal point stays at the kink."""
         return 1 - V, 1 + V
 
 
@@ -85,7 +85,7 @@ class Insensitive(Loss):
         return jnp.where(jnp.abs(1 - u) > self.tube, -jnp.sign(1 - u), 0.0)
 
     def second_derivative(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
-        """Refused: it is not a function."""
+        """Refuse: the second derivative is two point masses, not a function."""
         raise RefusalError(
             "the insensitive loss has no second derivative, which this theory needs; "
             "use 'huber' with a small threshold instead of 'insensitive'."

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from dimfree.problem.schedule import ExponentialDecay, HoldThenPower, LinearKnots, PowerDecay, Steps, WarmUpCosine
 
-_NEAR = 1e-9  # of exponent 1, where the integral of a power is a logarithm
+_NEAR = 1e-9  # an exponent this close to 1 counts as 1, where the integral of a power is a logarithm
 
 
 class Schedule(eqx.Module):
@@ -22,7 +22,7 @@ class Schedule(eqx.Module):
 
     @abstractmethod
     def elapsed(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The integral of the factor from 0 to t: the clock of what feels the learning rate only."""
+        """The integral of the factor from 0 to t: the clock of dynamics that depend on time only through the learning rate."""
 
     @property
     def jumps(self) -> Float[Array, " n"]:
@@ -159,7 +159,7 @@ class Cosine(Schedule):
 
     @property
     def jumps(self) -> Float[Array, " n"]:
-        """Where the warm-up ends, and the cosine."""
+        """The ends of the warm-up and of the cosine."""
         return jnp.stack([self.warm_up, self.until])
 
 
@@ -180,7 +180,7 @@ class HeldThenPower(Schedule):
 
     @property
     def jumps(self) -> Float[Array, " n"]:
-        """Where the decay begins."""
+        """The time at which the decay begins."""
         return self.hold[None]
 
 

@@ -13,10 +13,10 @@ from dimfree.errors import ProblemError, type_and_first_line
 from dimfree.functions.activation import Activation, General, PiecewiseLinear, Polynomial
 from dimfree.functions.few_lengths import OnVectors, Vector, on_vectors
 
-_REACH = 20.0  # preactivations beyond this have no weight
+_REACH = 20.0  # larger preactivations have no weight
 _STEPS = (1 / 3, 1 / 4, 1 / 5, 1 / 6, 1 / 8, 1 / 12, 1 / 16, 1 / 32)
 _SUSPECTS, _WINDOWS = 256, 64
-_FASTEST = 50.0  # largest ratio of slope and size that quadrature resolves
+_FASTEST = 50.0  # the largest ratio of slope to size that quadrature resolves
 
 
 class _Derivatives(NamedTuple):

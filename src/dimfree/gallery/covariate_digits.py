@@ -102,7 +102,7 @@ class CovariateRidge(Entry[xr.DataTree]):
         )
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
-        """One panel; the gaps stand over it."""
+        """Draw one panel, with the gaps in its title."""
         figure.set_size_inches(6.8, 5.4)
         axes, at = figure.subplots(), data["curve"].to_dataset()
         x = at["samples"].values

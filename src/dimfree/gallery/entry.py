@@ -39,7 +39,7 @@ class Entry(eqx.Module, Generic[Data]):
 
     @abstractmethod
     def claims(self, data: Data) -> tuple[Claim, ...]:
-        """What the figure must show."""
+        """The claims that the figure must show."""
 
     @abstractmethod
     def draw(self, data: Data, figure: Figure) -> None:

@@ -82,7 +82,7 @@ class FourDynamics(Entry[xr.DataTree]):
         )
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
-        """Risks over time, and the largest distance of a neuron in the three sweeps."""
+        """Draw risks over time, and the largest distance of a neuron in the three sweeps."""
         figure.set_size_inches(11, 7.6)
         panels = figure.subplots(2, 2)
         _draw_curves(data, panels[0, 0])
@@ -92,7 +92,7 @@ class FourDynamics(Entry[xr.DataTree]):
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
-        """One compilation per width and dimension; the runs themselves are short."""
+        """Count one compilation per width and dimension; the runs themselves are short."""
         shapes = len({(n, DIMENSION) for n in self.widths} | {(WIDTH, d) for d in self.dimensions})
         return 16.0 * (1 + shapes) + (90.0 if full else 15.0)
 

@@ -53,7 +53,7 @@ class GaussianHistogram(Entry[xr.DataTree]):
         return {"sgd": Case(problem, (self.sgd,)), "theory": Case(smooth(problem), (self.theory,))}
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All norms along both."""
+        """Measure all norms along SGD and theory."""
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
@@ -74,7 +74,7 @@ class GaussianHistogram(Entry[xr.DataTree]):
         )
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
-        """Four histograms above; below, risk and mean norm."""
+        """Draw four histograms; below them, risk and mean norm."""
         figure.set_size_inches(11, 6.2)
         sgd, theory = self._pair(data)
         grid = figure.add_gridspec(2, 4)

@@ -53,7 +53,7 @@ class GaussianReLU(Entry[xr.DataTree]):
         return cases
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All letters of all neurons."""
+        """Measure all parameters of all neurons."""
         cases = self.cases(full)
         tree = run_cases(cases, watch)
         for name, case in cases.items():

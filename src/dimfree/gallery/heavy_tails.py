@@ -145,7 +145,7 @@ class HeavyTails(Entry[xr.DataTree]):
         axes.legend()
 
     def seconds(self, full: bool) -> float:
-        """All runs; programs that cases of one loss share are compiled once."""
+        """Count all runs; cases of one loss share their programs, which are compiled once."""
         return price(self.cases(full)) - _COMPILING
 
 

@@ -41,11 +41,11 @@ class Blind(HighDimensional):
     name: ClassVar[str] = "blind"
 
     def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
-        """Those of the parent, to which another model is given."""
+        """The dynamics and the model of the parent class."""
         return super().twin(model)
 
     def account(self, model: DirectionsModel, start: Start, ask: Ask) -> Iterator[Piece]:
-        """With the variance of the teacher that inputs explain as all there is."""
+        """Give the account of a model whose target has only the variance that inputs explain."""
         k, blocks = model.units, start.blocks
         seen = jnp.einsum("b,bij->ij", blocks.s, blocks.Omega)[-k:, -k:]
         return HighDimensional().account(eqx.tree_at(lambda one: one.target.P, model, seen), start, ask)
@@ -64,7 +64,7 @@ class HiddenManifoldEntry(Entry[xr.DataTree]):
         return {"manifold": Case(problem(800 if full else 200), (VectorSGD(), HighDimensional(), Blind()))}
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All runs, and how much of the teacher no student sees."""
+        """Measure all runs, and how much of the teacher no student sees."""
         cases = self.cases(full)
         found, one = run_cases(cases, watch), cases["manifold"].problem
         assert isinstance(one, OnePassProblem)

@@ -93,7 +93,7 @@ class InformationExponent(Entry[xr.DataTree]):
         figure.suptitle(f"{self.title}\nmarkers: SGD (chain) with standard errors; lines: ODE")
 
     def seconds(self, full: bool) -> float:
-        """What its plans once came to: making them takes ten seconds itself."""
+        """A constant, taken from earlier plans: making the plans takes ten seconds itself."""
         return 2500.0 if full else 210.0
 
     def _cases(self, full: bool) -> dict[int, tuple[OnePassProblem, tuple[int, ...], int, float]]:

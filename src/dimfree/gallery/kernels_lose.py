@@ -177,7 +177,7 @@ class KernelsLose(Entry[xr.Dataset]):
         return range(self.first_seed, self.first_seed + (2 if full else 1) * self.seeds)
 
     def _between(self, full: bool) -> int:
-        """Where the lazy network is put beside the others."""
+        """The place of the lazy network between the others."""
         return self.samples[len(self.samples) // 2]
 
 

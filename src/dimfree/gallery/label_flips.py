@@ -146,7 +146,7 @@ class LabelFlips(Entry[xr.DataTree]):
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
-        """All runs; programs that cases of one loss share are compiled once."""
+        """Count all runs; cases of one loss share their programs, which are compiled once."""
         return price(self.cases(full)) - 7 * _COMPILING
 
 

@@ -37,7 +37,7 @@ class LazyToRich(Entry[xr.Dataset]):
     decades: float = 4.0
 
     def problem(self, full: bool) -> LazyProblem:
-        """That of the question; `full` is five times as wide, in more dimensions."""
+        """The problem of the question `laziness`; with `full` five times as wide, in more dimensions."""
         found: LazyProblem = QUESTION.example()
         return found.replace(**{"network.width": 300, "dimension": 10, "data.samples": 40}) if full else found
 
@@ -86,7 +86,7 @@ class LazyToRich(Entry[xr.Dataset]):
         )
 
     def draw(self, data: xr.Dataset, figure: Figure) -> None:
-        """That of the question."""
+        """Draw the figure of the question `laziness`."""
         measured = {str(name): data[name].values for name in data.data_vars}
         draw_scales(figure, int(data["width"]), data["scale"].values, measured)
         N, networks = int(data["width"]), data.sizes["network"]

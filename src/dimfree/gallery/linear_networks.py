@@ -62,7 +62,6 @@ class OverfittingInTime(Entry[xr.DataTree]):
         return cases
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All of them."""
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
@@ -96,7 +95,7 @@ class OverfittingInTime(Entry[xr.DataTree]):
         )
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
-        """Risks against time, and what is lost."""
+        """Draw risks against time, and what overfitting loses."""
         figure.set_size_inches(10.5, 4.2)
         curves, lost = figure.subplots(1, 2)
         for number, alpha in enumerate((0.5, 1.0, 2.0, 4.0)):
@@ -152,7 +151,6 @@ class MomentumOnData(Entry[xr.DataTree]):
         }
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All of them."""
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
@@ -176,12 +174,12 @@ class MomentumOnData(Entry[xr.DataTree]):
         return int(np.argmax(values_of(data, f"{beta}/dmft", "risk")[:, 0] < 0.01))
 
     def deviation(self, data: xr.DataTree, beta: float) -> float:
-        """At one step, since those of late ones are tiny and skewed."""
+        """The deviation at one early step; those at late steps are tiny and skewed."""
         real, exact = values_of(data, f"{beta}/multi-pass", "risk")[20], values_of(data, f"{beta}/dmft", "risk")[20, 0]
         return float(abs(real.mean() - exact) / (real.std(ddof=1) / len(real) ** 0.5))
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
-        """Risks against time."""
+        """Draw risks against time."""
         figure.set_size_inches(7.5, 4.4)
         axes = figure.subplots()
         for number, beta in enumerate(self.momenta):
@@ -278,7 +276,7 @@ class DeepLinear(Entry[xr.DataTree]):
         return float(np.abs(kept[-1] - kept[0]).max())
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
-        """Risks, second layers, and the drift."""
+        """Draw risks, second layers, and the drift of what is conserved."""
         figure.set_size_inches(12, 4.0)
         risks, layers, drift = figure.subplots(1, 3)
         for number, case in enumerate(("0.6", "2")):

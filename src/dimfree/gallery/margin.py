@@ -112,7 +112,7 @@ class Margin(Entry[xr.DataTree]):
         axes.legend(loc="upper right", ncols=2)
 
     def seconds(self, full: bool) -> float:
-        """All runs; programs that cases of one loss share are compiled once."""
+        """Count all runs; cases of one loss share their programs, which are compiled once."""
         return price(self.cases(full)) - 6 * _COMPILING
 
 

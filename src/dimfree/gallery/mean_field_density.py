@@ -54,7 +54,7 @@ class MeanFieldDensity(Entry[xr.DataTree]):
         return {"density": Case(density_problem, (self.theory,)), "neurons": Case(sgd_problem, (VectorSGD(),))}
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """Particles and units at five times."""
+        """Measure particles and units at five times."""
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
@@ -79,7 +79,7 @@ class MeanFieldDensity(Entry[xr.DataTree]):
         )
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
-        """One panel per snapshot: the density as colour, units as dots."""
+        """Draw one panel per snapshot: the density as colour, units as dots."""
         times = data[f"density/{self.theory.title}"].to_dataset()["time"].values
         limit, units = self._units(data)
         snapshots = density(limit.M, limit.q, bins=40)

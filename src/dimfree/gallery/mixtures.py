@@ -48,7 +48,7 @@ class Mixture(Entry[xr.DataTree]):
         return {f"{b:g}": Case(self.problem(b).replace(**size), runs) for b in self.fractions}
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All observables along all runs."""
+        """Measure all observables along all runs."""
         return run_cases(self.cases(full), watch)
 
     def agreement(self, data: xr.DataTree) -> Claim:
@@ -96,7 +96,6 @@ class MixtureVanilla(Mixture):
     level: float = 0.2  # of the error on fresh samples, which all batches reach
 
     def problem(self, fraction: float) -> DataSetProblem:
-        """Two clusters, logistic loss."""
         return two_clusters(batch_fraction=fraction, gradient=self.gradient)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
@@ -130,11 +129,10 @@ class MixturePersistent(Mixture):
     other: AnyDescription = DMFT()  # a theory without the persistence
 
     def problem(self, fraction: float) -> DataSetProblem:
-        """Two clusters, logistic loss."""
         return two_clusters(batch_fraction=fraction, persistence=self.persistence)
 
     def cases(self, full: bool) -> dict[str, Case]:
-        """In addition the theory of vanilla SGD, for the smallest batch."""
+        """The same cases, and the theory of vanilla SGD for the smallest batch."""
         vanilla = two_clusters(batch_fraction=self.fractions[-1])
         return super().cases(full) | {"vanilla": Case(vanilla, (self.other,))}
 
@@ -152,7 +150,7 @@ class MixturePersistent(Mixture):
         )
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
-        """In addition what the theory says of vanilla SGD."""
+        """Draw the same figure, with the theory of vanilla SGD added."""
         super().draw(data, figure)
         without = data[f"vanilla/{self.other.title}"].to_dataset()
         for axes, name in zip(figure.axes, OBSERVABLES, strict=True):
@@ -177,7 +175,7 @@ class ThreeClustersEntry(Mixture):
     steps: int = 50
 
     def problem(self, fraction: float) -> DataSetProblem:
-        """From an overlap of 0.3."""
+        """Training starts from an overlap of 0.3."""
         return DataSetProblem(
             data=ThreeClusters(samples=3.0, variance=0.05, threshold=0.7),
             training=MultiPass(learning_rate=0.2, batch_fraction=fraction),

@@ -135,7 +135,7 @@ class NoisySGD(Entry[xr.Dataset]):
         )
 
     def draw(self, data: xr.Dataset, figure: Figure) -> None:
-        """Coordinates of theta, norms, and the excess risk."""
+        """Draw coordinates of theta, norms, and the excess risk."""
         figure.set_size_inches(12, 3.9)
         solvable, radial, price = figure.subplots(1, 3)
         _draw_solvable(data, solvable)

@@ -41,7 +41,7 @@ class Perceptron(Entry[xr.DataTree]):
         return DataSetProblem(dimension=1000 if full else 200, data=SignTeacher(), training=training)
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All lines, and fits of their own data."""
+        """Measure all lines, and fits on data of their own."""
         problem = self.problem(full)
         found = curve(problem, samples=self.samples, seeds=0, watch=watch)
         model = model_of(problem.replace(**{"data.noise": self.noise}))

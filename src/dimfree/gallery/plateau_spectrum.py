@@ -75,7 +75,7 @@ class PlateauSpectrum(Entry[xr.DataTree]):
         return (*found, Claim("largest relative difference of the ODE's time at risk 1e-2 from SGD's", off, 0, 0.15))
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
-        """Risks against time, and the three times against the number of levels."""
+        """Draw risks against time, and the three times against the number of levels."""
         figure.set_size_inches(9.6, 4.4)
         left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
         risks, ode = _risks(data, "chain"), _risks(data, "ode")

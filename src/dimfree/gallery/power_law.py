@@ -99,7 +99,7 @@ class PowerLaw(Entry[xr.DataTree]):
         return tuple(found)
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
-        """Risks against steps, with the predicted slopes."""
+        """Draw risks against steps, with the predicted slopes."""
         figure.set_size_inches(12, 5.0)
         for axes, (name, laws) in zip(figure.subplots(1, 2), (("window", LAWS), ("sgd", REAL)), strict=True):
             for number, (a, b) in enumerate(laws):
@@ -124,7 +124,7 @@ class PowerLaw(Entry[xr.DataTree]):
         figure.suptitle(f"{self.title}\nlinear network, rate {_RATE:g}", fontsize=10)
 
     def seconds(self, full: bool) -> float:
-        """Two eigenproblems for every law, and the runs."""
+        """Count two eigenproblems for every law, and the runs."""
         return (0.8 if full else 0.5) * len(LAWS) + price(self.cases(full))
 
     def _theory(

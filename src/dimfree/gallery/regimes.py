@@ -60,7 +60,7 @@ class Regimes(Entry[xr.DataTree]):
     exponents: tuple[float, ...] = tuple(family.s for family in FAMILIES.values())
 
     def families(self, full: bool) -> dict[str, Family]:
-        """With `full` one more dimension each, four times larger."""
+        """The families of problems; `full` adds a dimension four times larger to each."""
         return {
             name: family._replace(
                 s=s, dimensions=(*family.dimensions, 4 * family.dimensions[-1]) if full else family.dimensions
@@ -109,7 +109,7 @@ class Regimes(Entry[xr.DataTree]):
         )
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
-        """One panel per family, on its own clock."""
+        """Draw one panel per family, on its own clock."""
         figure.set_size_inches(13, 3.7)
         panels = figure.subplots(1, 4)
         for axes, (name, family) in zip(panels, FAMILIES.items(), strict=True):

@@ -46,7 +46,7 @@ class Reproduction(NamedTuple):
         return all(claim.holds for claim in self.claims)
 
     def summary(self) -> str:
-        """One line per claim."""
+        """One line of text per claim."""
         rows = [
             f"{'ok' if claim.holds else 'FAIL':<6}{claim.statement}: {claim.value:.4g}, must be {_range(claim)}"
             for claim in self.claims
@@ -55,7 +55,7 @@ class Reproduction(NamedTuple):
         return "\n".join([f"{self.name}: {self.title}", *rows, f"{verdict} ({len(self.claims)} checked)."])
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain data: an open end of a range is None."""
+        """The claims as plain data; an open end of a range is None."""
         return {
             "name": self.name,
             "title": self.title,

@@ -73,7 +73,7 @@ class Robust(Entry[xr.Dataset]):
         return xr.Dataset(found | fits, {"samples": fine, "fits": np.array(self.samples), "loss": list(_LOSSES)})
 
     def _fits(self, name: str, fine: np.ndarray, best: Best, dimension: int, seeds: int) -> list[list[float]]:
-        """Risks of real fits; all losses see the same data."""
+        """The risks of real fits; all losses see the same data."""
         model = _model(self.problem(self.fitted_fraction, dimension))
         rows = []
         for place, (alpha, at) in enumerate(zip(self.samples, np.searchsorted(fine, self.samples), strict=True)):

@@ -21,12 +21,12 @@ class Case(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """What its runs will take."""
+        """The predicted seconds of all of its runs."""
         return sum(self.prices.values())
 
     @property
     def prices(self) -> dict[str, float]:
-        """The same, run by run."""
+        """The predicted seconds of each run."""
         return {one.title: cost_of(one, self.problem).seconds for one in self.descriptions}
 
 

@@ -54,7 +54,7 @@ class ScalingChinchilla(Entry[xr.Dataset]):
         )
 
     def draw(self, data: xr.Dataset, figure: Figure) -> None:
-        """Both against compute."""
+        """Draw best size and best samples against compute."""
         figure.set_size_inches(6.5, 4.4)
         axes = figure.subplots()
         for name, style in (("II", "o-"), ("III", "s--")):

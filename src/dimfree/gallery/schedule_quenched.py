@@ -150,11 +150,11 @@ class ScheduleQuenched(Entry[xr.Dataset]):
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
-        """Two searches, one with many starts, and three schedules on fresh starts."""
+        """Count two searches, one with many starts, and three schedules on fresh starts."""
         return 23.0 + 0.08 * self._runs(full)
 
     def _runs(self, full: bool) -> int:
-        """Of SGD, each from a start of its own."""
+        """Runs of SGD, each from its own start."""
         return 512 if full else 128
 
 

@@ -52,7 +52,7 @@ class SignRetrieval(Entry[xr.DataTree]):
     sizes: tuple[int, int] = (250, 1000)  # of the early runs
 
     def problem(self, protocol: str) -> DataSetProblem:
-        """One of the protocols."""
+        """The problem with one of the protocols."""
         training = {"batch_fraction": 1.0 if protocol == "full batch" else _BATCH}
         lasting = self.persistence if protocol == "persistent" else None
         return DataSetProblem(
@@ -79,7 +79,7 @@ class SignRetrieval(Entry[xr.DataTree]):
         return cases
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """All runs, and the squared distance of persistent pairs."""
+        """Measure all runs, and the squared distance of persistent pairs."""
         cases = self.cases(full)
         share = price(cases) / self.seconds(full)
         tree = run_cases(cases, lambda text, fraction: watch(text, share * fraction))
@@ -130,7 +130,7 @@ class SignRetrieval(Entry[xr.DataTree]):
         )
 
     def _late_claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
-        """What the theory says of the recovery; in full size only."""
+        """What the theory says about recovery; only checked in full size."""
         if "late persistent" not in data:
             return ()
         found = {p: float(_late(data, p, self.late_theory)["m"].values[-1].mean()) for p in PROTOCOLS}

@@ -141,7 +141,7 @@ class TemperaturePersistent(Entry[xr.Dataset]):
         return (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0) if full else _PERSISTENCE
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.Dataset:
-        """All four slopes of 600 steps, and the curves."""
+        """Measure all four slopes of 600 steps, and the curves."""
         taus, rows = self.times(full), []
         for number, fraction in enumerate(_TABLE):
             found = []
@@ -205,7 +205,7 @@ class TemperaturePersistent(Entry[xr.Dataset]):
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
-        """One exact solution per point."""
+        """Count one exact solution per point."""
         one = two_clusters(0.1, 0.3, None, 500, self.samples)
         return len(_TABLE) * len(self.times(full)) * cost_of(self.theory, one).seconds
 

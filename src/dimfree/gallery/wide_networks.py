@@ -39,7 +39,7 @@ class WideNetworks(Entry[xr.DataTree]):
     dimension: int = 1000
 
     def cases(self, full: bool) -> dict[str, Case]:
-        """At the largest width only the two cheapest accounts, unless `full`."""
+        """One case per width; the largest has only the two cheapest accounts, unless `full`."""
         cases = {}
         for p in self.widths:
             problem = OnePassProblem(
@@ -55,7 +55,7 @@ class WideNetworks(Entry[xr.DataTree]):
         return cases
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
-        """Risks of every account at every width."""
+        """Measure the risk of every account at every width."""
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:

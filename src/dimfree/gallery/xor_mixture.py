@@ -144,7 +144,7 @@ class XorMixture(Entry[xr.DataTree]):
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:
-        """All runs, and the readouts, which a solve of p equations rules."""
+        """Count all runs, and the readouts, whose cost is that of solving p equations."""
         return price(self.cases(full)) + self.draws * (60 if full else 10) / 6
 
 

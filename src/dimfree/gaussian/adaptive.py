@@ -16,8 +16,8 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 RADIUS = 8.6  # exp(-8.6²/2) is below the rounding error
-FAR = 10.0  # on a single axis, where Hermite polynomials of high order fall off like exp(-x²/4) only
-BLOCK = 48  # nodes of one axis evaluated together; the coarsest rule
+FAR = 10.0  # radius on a single axis, where Hermite polynomials of high order fall off only like exp(-x²/4)
+BLOCK = 48  # nodes of one axis that are evaluated together; the coarsest rule has one such block
 MOST = 16  # blocks of one axis: enough for tanh up to a variance of 150; what is missing beyond is estimated
 
 
@@ -27,7 +27,7 @@ def blocks_for(
     """How many blocks of nodes an axis gets on which n functions need these numbers of nodes per standard deviation."""
     wanted = jax.lax.stop_gradient(jnp.ceil(2 * radius / size * jnp.max(density, axis=-1)))
     least = -(-BLOCK // size)
-    return jnp.where(wanted > least, jnp.minimum(wanted, most), least).astype(int)  # the least for nan
+    return jnp.where(wanted > least, jnp.minimum(wanted, most), least).astype(int)  # the smallest number, for nan
 
 
 def block_nodes(

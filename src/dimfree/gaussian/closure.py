@@ -35,9 +35,9 @@ from dimfree.gaussian.two_point.ladder import TwoPoint, two_point
 from dimfree.states.overlaps import factor
 from dimfree.states.particles import Particles
 
-_CHUNK = 256  # units evaluated together; bounds the memory at any width
-_NOTHING = 1e-13  # what a shorter series may leave out
-NARROW = 32  # up to this width all pairs are cheaper than the series, and they cut nothing off
+_CHUNK = 256  # units that are evaluated together, which bounds the memory at any width
+_NOTHING = 1e-13  # a series that leaves out less than this is long enough
+NARROW = 32  # up to this width all pairs are cheaper than the series, and they leave nothing out
 
 
 class ClosureTerms(NamedTuple):

@@ -21,12 +21,12 @@ from dimfree.errors import ProblemError
 from dimfree.functions.activation import Activation, Erf, PiecewiseLinear
 from dimfree.gaussian.nodes import Vector, gauss_legendre
 
-_REACH = 10.0  # standard deviations after which nothing is left
+_REACH = 10.0  # standard deviations beyond which a Gaussian has no weight left
 _TINY = 1e-300
-_HALVINGS = 9  # panels shrink this often towards the point where a steep activation turns
+_HALVINGS = 9  # how often panels are halved towards the point where a steep activation turns
 _PANEL = 16  # nodes in a panel
-_FINE = 512  # nodes from which Gauss rules are made
-_SCALE = 2.0  # the scale at which half of a table is used up
+_FINE = 512  # nodes of the fine rule that Gauss rules are computed from
+_SCALE = 2.0  # half of the knots of a table lie below this scale
 
 
 class Mean(NamedTuple):
@@ -105,7 +105,7 @@ def chi_gauss(d: float, count: int) -> tuple[Vector, Vector]:
     """The Gauss rule of the same law, for smooth functions: few nodes. One node at d = inf."""
     if isinf(d):
         return np.ones(1), np.ones(1)
-    with jax.ensure_compile_time_eval():  # a constant, also where it is asked for under a trace
+    with jax.ensure_compile_time_eval():  # computed as a constant, even if the caller is being traced
         nodes, weights = norm_rule(jnp.asarray(d), count)
         return np.asarray(nodes), np.asarray(weights)
 
@@ -160,7 +160,7 @@ class RadialTable(eqx.Module):
 def radial_table(sigma: Activation, d: float = inf, knots: int = 16384) -> RadialTable:
     """The table of an activation in d dimensions; its error is below 1e-9, or 1e-6 at d < 10, where the mean has kinks."""
     check_dimension(d)
-    with jax.ensure_compile_time_eval():  # a constant, also where it is asked for under a trace
+    with jax.ensure_compile_time_eval():  # computed as a constant, even if the caller is being traced
         v = jnp.arange(1.0 * knots) / knots
         found = mean(sigma, _SCALE * v / (1 - v), jnp.zeros(()), d)
         return RadialTable((1 - v) * found.value, found.by_scale * _SCALE / (1 - v) - found.value)

@@ -20,7 +20,7 @@ from dimfree.gaussian.one_point import split_rule
 from dimfree.gaussian.resolution import resolution
 from dimfree.gaussian.series import normalised_hermite, powers
 
-_NODES = 96  # between two breaks
+_NODES = 96  # nodes between two breaks
 _FAR = 40.0  # where a Gaussian density is zero in floating point
 _TINY = 1e-300
 
@@ -31,7 +31,7 @@ class EvenOrders(NamedTuple):
     value: Float[Array, "m ..."]
     by_shift: Float[Array, "m ..."]
     by_scale: Float[Array, "m ..."]
-    over_scale: Float[Array, "m ..."]  # h_n/tau; at n = 0, where nothing depends on the angle, it is left zero
+    over_scale: Float[Array, "m ..."]  # h_n/tau; left at zero for n = 0, where nothing depends on the angle
 
 
 def even_orders(sigma: Activation, tau: Float[Array, "..."], b: Float[Array, "..."], count: int) -> EvenOrders:

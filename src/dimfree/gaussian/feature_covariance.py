@@ -15,7 +15,7 @@ from dimfree.gaussian.one_point import hermite_moments
 from dimfree.gaussian.two_point.ladder import two_point
 from dimfree.programs.compiled import brief_program
 
-_DEGREE = 128  # of a polynomial in the correlation
+_DEGREE = 128  # degree of the polynomial in the correlation
 
 Values = Float[np.ndarray, "..."]
 
@@ -23,7 +23,7 @@ Values = Float[np.ndarray, "..."]
 def feature_covariance(features: Activation, correlation: Values) -> Values:
     """E[features(u) features(v)] of standard u and v with these correlations."""
     c = np.clip(correlation, -1.0, 1.0)
-    if isinstance(features, General):  # by quadrature at a few correlations: one for every pair would take minutes
+    if isinstance(features, General):  # interpolated: one quadrature for every pair would take minutes
         nodes = Chebyshev.basis(_DEGREE + 1).roots()
         return np.asarray(Chebyshev.fit(nodes, _kernel(features, jax.device_put(nodes)), _DEGREE, domain=[-1, 1])(c))
     return np.asarray(_kernel(features, jax.device_put(c)))

@@ -26,7 +26,7 @@ from dimfree.gaussian.points import normal_points
 from dimfree.gaussian.variance.ladder import fields, product_rule
 from dimfree.states.overlaps import Overlaps
 
-_RADII = 6  # exact for polynomials of degree 22 along every direction
+_RADII = 6  # radii of the rule, exact for polynomials of degree 22 along every direction
 
 
 class Rule(NamedTuple):
@@ -34,7 +34,7 @@ class Rule(NamedTuple):
 
     x: Float[Array, "N n"]
     w: Float[Array, " N"]
-    exact: bool  # a product rule; else directions are Sobol points
+    exact: bool  # whether it is a product rule; otherwise directions are Sobol points
 
 
 class Increments(NamedTuple):

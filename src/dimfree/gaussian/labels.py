@@ -16,7 +16,7 @@ from dimfree.gaussian.nodes import Table, Vector, gauss_legendre
 from dimfree.gaussian.noisy_labels import smeared
 
 _HIGHEST = 20
-_NODES = 120  # between two cuts
+_NODES = 120  # nodes between two cuts
 
 
 class Labels(NamedTuple):
@@ -30,7 +30,7 @@ class Labels(NamedTuple):
 
 
 def labels(link: Link, noise: float = 0.0, cuts: Sequence[float] = ()) -> Labels:
-    """Those of a link, with Gaussian noise of this variance; `cuts` are values of g between which to integrate apart."""
+    """The labels of a link, with Gaussian noise of this variance; `cuts` are values of g at which integrals are split."""
     if noise:
         y, weight, first, second = smeared(level_sets(link), noise)
         return Labels(y, weight, first, second, lambda seen: (np.interp(seen, y, first), np.interp(seen, y, second)))

@@ -1,4 +1,4 @@
-"""What the expectations ask of a student and its target: they know neither problems nor training rules."""
+"""What expectations need to know about a student and its target; they depend on neither problems nor training rules."""
 
 from typing import Protocol, runtime_checkable
 

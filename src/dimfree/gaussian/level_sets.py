@@ -26,13 +26,13 @@ from dimfree.functions.understand import jumps
 from dimfree.gaussian.links import Link, on_points
 from dimfree.gaussian.nodes import Table, Vector
 
-REACH = 9.0  # beyond it a Gaussian has no weight
-_GRID = np.linspace(-REACH, REACH, 8193)[1:-1] + 1.234e-4  # off the round numbers, where links often turn
+REACH = 9.0  # beyond this a Gaussian has no weight left
+_GRID = np.linspace(-REACH, REACH, 8193)[1:-1] + 1.234e-4  # shifted off the round numbers, where links often turn
 _MOST = 64  # pieces
-_RESTS = 1e-9  # slope over value below which float64 tells neighbouring labels apart too badly to invert the link
-_INSIDE = 1e-10  # of an end at which a link may jump
-_SLACK = 1e-15  # relative: labels that close are equal
-_BLOCK = 2048  # labels whose preimages are looked for together
+_RESTS = 1e-9  # slope over value below which float64 separates neighbouring labels too badly to invert the link
+_INSIDE = 1e-10  # distance kept from an end at which a link may jump
+_SLACK = 1e-15  # labels whose relative difference is smaller count as equal
+_BLOCK = 2048  # labels whose preimages are searched for together
 _AT_ENDS = np.array([_INSIDE, -_INSIDE])
 _OnVectors = Callable[[Vector], Vector]
 
@@ -46,7 +46,7 @@ class Atom(NamedTuple):
 
     @property
     def probability(self) -> float:
-        """Of this label."""
+        """The probability of this label."""
         return float(sum(ndtr(right) - ndtr(left) for left, right in self.pieces))
 
     def hermite(self, count: int) -> Vector:
@@ -65,7 +65,7 @@ class LevelSets(NamedTuple):
     """A link in pieces: where it moves, from which label to which, and where it rests."""
 
     value: _OnVectors
-    preimages: Callable[[Vector], tuple[Table, Table]]  # and slopes there: a row per moving piece
+    preimages: Callable[[Vector], tuple[Table, Table]]  # and the slopes there; one row per moving piece
     left: Vector
     right: Vector
     low: Vector  # the labels of a moving piece
@@ -117,7 +117,7 @@ def level_sets(link: Link) -> LevelSets:
 
 
 def density(x: Table) -> Table:
-    """Of a standard Gaussian."""
+    """The density of a standard Gaussian."""
     return np.exp(-0.5 * x**2) / sqrt(2 * pi)
 
 

@@ -22,8 +22,8 @@ from dimfree.problem.activation import Written
 Link = Written | Activation
 _HIGHEST = 20
 _REACH = 12.0
-_PANELS = [[x] for x in (-6.0, -3.0, -1.0, 0.0, 1.0, 3.0, 6.0)]  # where the adaptive rule starts from
-_ACCURACY = 1e-9  # of the coefficients, relative to the norm of the link
+_PANELS = [[x] for x in (-6.0, -3.0, -1.0, 0.0, 1.0, 3.0, 6.0)]  # the panels that the adaptive rule starts from
+_ACCURACY = 1e-9  # accuracy of the coefficients, relative to the norm of the link
 
 
 def hermite_coefficients(link: Link, count: int = _HIGHEST + 1) -> Vector:

@@ -17,9 +17,9 @@ from dimfree.states.overlaps import Overlaps
 class Averaged(NamedTuple):
     """How averages over preactivations are computed (docs/theory/losses.md, section 2)."""
 
-    rung: str  # of the ladder, in words
-    fields: int  # over which is integrated
-    nodes: int  # for each panel, or how many points in all
+    rung: str  # the rung of the ladder, in words
+    fields: int  # the number of fields that are integrated over
+    nodes: int  # nodes per panel, or the number of all points
     jumps: bool  # whether anything that is averaged jumps or bends
 
 

@@ -14,9 +14,9 @@ from jaxtyping import Array, Float
 from dimfree.functions.activation import Activation
 from dimfree.gaussian.one_point import split_rule
 
-_NODES = 96  # between two breaks
-_ROWS = 64  # neurons whose pairs are summed together; bounds the memory at any width
-_FEW = 10  # dimensions below which pairs of neurons with large correlations are common
+_NODES = 96  # nodes between two breaks
+_ROWS = 64  # neurons whose pairs are summed together, which bounds the memory at any width
+_FEW = 10  # below this dimension, large correlations between pairs of neurons are common
 _TERMS, _MORE_TERMS = 64, 256
 _TINY = 1e-300
 

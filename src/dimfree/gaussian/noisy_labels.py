@@ -13,10 +13,10 @@ from dimfree.errors import ProblemError
 from dimfree.gaussian.level_sets import LevelSets, density
 from dimfree.gaussian.nodes import Vector, gauss_legendre
 
-_REACH = 6.5  # beyond it a Gaussian has 1e-10 of its weight
-_PER_DEVIATION = 4  # labels on the grid per standard deviation of the noise
+_REACH = 6.5  # beyond this a Gaussian has 1e-10 of its weight
+_PER_DEVIATION = 4  # points of the grid of labels per standard deviation of the noise
 _WIDE = 7  # standard deviations over which noise smears a label out
-_PANELS = 450  # at least; four nodes on each
+_PANELS = 450  # smallest number of panels, each with four nodes
 _MOST = 2_000_000  # panels
 
 

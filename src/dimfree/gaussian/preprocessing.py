@@ -20,8 +20,8 @@ Preprocessing = Callable[..., Array]
 _FAR, _NEAR = (
     10.0 ** np.arange(1, 9),
     10.0 ** -np.arange(4, 13),
-)  # where a maximum is looked for: far out, and beside cuts
-_GROWS = 0.05  # share by which the maximum grows over the last two of these decades if there is none
+)  # decades in which a maximum is searched for, far out and near cuts
+_GROWS = 0.05  # if the maximum grows by a larger share over the last two decades, there is none
 
 
 def preprocessed(link: Link, noise: float, preprocessing: Preprocessing) -> Preprocessed:

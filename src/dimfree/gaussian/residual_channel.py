@@ -19,9 +19,9 @@ _REACH = 9.0  # standard deviations
 _ORDER = 20  # nodes of a panel
 _PANELS = np.linspace(-_REACH, _REACH, 13)
 _HALF = _PANELS[_PANELS >= 0]
-_NEAR = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0])  # in widths of the region where two kinds of labels overlap
-_EMPTY = 1e-100  # a density below which there are no labels
-_TWO_DIMENSIONAL = 8  # nodes of a panel where panels are multiplied
+_NEAR = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0])  # in widths of the region where kinds of labels overlap
+_EMPTY = 1e-100  # labels of smaller density do not occur
+_TWO_DIMENSIONAL = 8  # nodes of a panel in a product of panels
 
 
 class Residuals(NamedTuple):

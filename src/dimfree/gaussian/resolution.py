@@ -16,10 +16,10 @@ from jaxtyping import Array, Float
 from dimfree.functions.activation import Activation, Polynomial
 from dimfree.programs.compiled import brief_program
 
-_SPREAD = 2.0  # standard deviation of the argument at which the spectrum is taken
+_SPREAD = 2.0  # standard deviation of the argument for which the spectrum is computed
 _REACH = 9.0
 _FINEST = 1 / 128
-_LOST = {2: 1e-11, 4: 1e-9}  # share of a product of so many factors that may be left beyond the frequency of the nodes
+_LOST = {2: 1e-11, 4: 1e-9}  # share of a product of 2 or 4 factors that may lie beyond the frequency of the nodes
 
 
 @lru_cache(maxsize=128)

@@ -21,9 +21,9 @@ from dimfree.gaussian.adaptive import Sums
 from dimfree.gaussian.one_point import general_average, hermite_moments
 
 _FEATURES = 5000  # largest number of Hermite products of the teacher fields
-LEAST, MOST = 16, 96  # degrees: a shorter series is not worth its error; a longer one gains nothing
+LEAST, MOST = 16, 96  # lowest and highest degree: a shorter series is too inaccurate, a longer one gains nothing
 _LEVELS = 24, 40  # shorter series, taken where they leave nothing out
-_CHUNK = 64  # units evaluated together; bounds the memory at any width
+_CHUNK = 64  # units that are evaluated together, which bounds the memory at any width
 
 
 @lru_cache(maxsize=64)
@@ -76,7 +76,7 @@ def _general_moments(sigma: Activation, Q: Array, count: int) -> Float[Array, "c
 
 
 def _erf_moments(Q: Array, count: int) -> Float[Array, "count ..."]:
-    """Those of erf, by s_{n+2} = -n Q/(1+Q) s_n / sqrt((n+1)(n+2))."""
+    """The coefficients of erf, by s_{n+2} = -n Q/(1+Q) s_n / sqrt((n+1)(n+2))."""
     share = Q / (1 + Q)
     n = np.arange(1, count, 2)
     ratios = np.concatenate([[sqrt(2 / pi)], -n[:-1] / np.sqrt((n[:-1] + 1.0) * (n[:-1] + 2.0))])

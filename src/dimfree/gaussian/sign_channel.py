@@ -20,7 +20,7 @@ from dimfree.gaussian.nodes import gauss_legendre
 _REACH = 9.0  # standard deviations
 _ORDER = 20  # nodes of a panel
 _PANELS = np.linspace(-_REACH, _REACH, 13)
-_STEP = np.arange(-8.0, 9.0, 2.0)  # in widths of the step of the label
+_STEP = np.arange(-8.0, 9.0, 2.0)  # panel ends near the step of the label, in widths of that step
 
 
 class Fields(NamedTuple):

@@ -25,7 +25,7 @@ from dimfree.gaussian.directions import check_dimension, mean
 from dimfree.gaussian.even_orders import from_slopes, slopes
 from dimfree.gaussian.nodes import Table, Vector
 
-_LEAST = 1e-10  # m_j(D1) m_k(D2) below which nothing is left
+_LEAST = 1e-10  # terms with smaller m_j(D1) m_k(D2) are left out
 _MOST = 64  # the longest series
 
 
@@ -64,7 +64,7 @@ class Polar(NamedTuple):
     value: Float[Array, "m ..."]
     by_shift: Float[Array, "m ..."]
     by_scale: Float[Array, "m ..."]
-    over_scale: Float[Array, "m ..."]  # h_n/tau; at n = 0, where nothing depends on the angle, it is left zero
+    over_scale: Float[Array, "m ..."]  # h_n/tau; left at zero for n = 0, where nothing depends on the angle
     waves: Float[Array, "m ..."]
     waves_by_angle: Float[Array, "m ..."]
     one: Float[Array, "..."]

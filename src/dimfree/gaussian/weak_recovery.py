@@ -1,4 +1,4 @@
-"""From how many samples on a direction is seen: linear filters and spectral estimators of preprocessed labels.
+"""How many samples it takes to see a direction: linear filters and spectral estimators of preprocessed labels.
 
 docs/theory/spectral.md, sections 3 and 4. Everything is an average over labels of Z = T(y), E[g | y] and E[g² | y].
 """
@@ -14,7 +14,7 @@ from dimfree.gaussian.labels import Labels
 from dimfree.gaussian.nodes import Vector
 
 _NOTHING = 1e-7  # a smaller power counts as zero: near critical labels float64 is not more accurate
-_FEWEST, _MOST = 1e-6, 1e6  # samples per dimension between which thresholds are looked for
+_FEWEST, _MOST = 1e-6, 1e6  # range of samples per dimension in which thresholds are searched for
 
 
 class Preprocessed(NamedTuple):
@@ -98,7 +98,7 @@ def _power(seen: Labels, values: Vector) -> float:
 
 
 def _crossing(function: Callable[[float], float], start: float) -> float:
-    """Where a function that ends below zero comes from above it, beyond `start`; `start` itself when it is below there."""
+    """The place beyond `start` where a function falls below zero for good; `start` itself if it is below zero there."""
     if function(start) <= 0:
         return start
     far = max(abs(start), 1.0)

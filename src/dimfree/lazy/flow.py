@@ -61,12 +61,12 @@ class NetworkFlow(Evolution[LazyModel, Key[Array, ""], Networks]):
         return Networks(drawn, jax.tree.map(jnp.zeros_like, drawn), jnp.zeros(()), jnp.asarray(True))
 
     def advance(self, model: LazyModel, state: Networks, times: Float[Array, " t"]) -> tuple[Networks, Observed]:
-        """One network after another, each with steps of its own."""
+        """Advance one network after another, each with its own steps."""
 
         def one(pair: tuple[Weights, Weights]) -> tuple[Weights, Bool[Array, ""], Errors, Features]:
             start, u = pair
             last, alive, at_times = self._integrated(model, start, u, state.time, times)
-            # one time after another: batched eigenvalues wait for threads of the pool that they run on, possibly for ever
+            # one time after another: batched eigenvalues wait for threads of the pool they run on, possibly for ever
             seen = jax.lax.map(lambda u: self._seen(model, displaced(model, start, u), start), at_times)
             return last, alive, *seen
 

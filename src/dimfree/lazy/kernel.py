@@ -16,7 +16,7 @@ from dimfree.lazy.network import Shape, Weights, jacobian, product
 from dimfree.programs.compiled import quick_program
 
 _BLOCK = 65_536  # pairs of points that are evaluated together
-_SAME = 1e-12  # cosines closer to one than this are of parallel vectors
+_SAME = 1e-12  # vectors whose cosine is closer to 1 than this count as parallel
 Points = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
@@ -76,7 +76,8 @@ def sampled_kernel(
 
 
 def coinciding(shape: Shape, X: Points) -> tuple[int, int] | None:
-    """Two points with parallel columns of the kernel, which makes it singular: equal points, or such as the activation confuses.
+    """Two points with parallel columns of the kernel, which makes it singular: equal points, or points that the
+    activation cannot tell apart.
 
     Such points are parallel, so that only parallel pairs are tested (ReLU is homogeneous, erf is odd).
     """

@@ -53,7 +53,7 @@ class _LinearFlow(Evolution[LazyModel, Key[Array, ""], Spectral]):
 
     @abstractmethod
     def _kernel_seconds(self, model: LazyModel) -> float:
-        """What the kernel of one replica takes."""
+        """The predicted seconds for the kernel of one replica."""
 
     def cost(self, problem: Problem, model: LazyModel) -> Cost:
         """An eigendecomposition, and products with it at the saved times."""
@@ -108,7 +108,7 @@ class InfiniteWidth(_LinearFlow):
         return n * (n / 2 + m) * two_point_seconds(model.shape.activation)
 
     def begin(self, model: LazyModel, start: Key[Array, ""], replicas: int, key: Key[Array, ""]) -> Spectral:
-        """One kernel, and outputs that vanish."""
+        """Begin with one kernel for all replicas, and with outputs that vanish."""
         shape, (N, d) = model.shape, (model.width, model.X.shape[1])
         Theta, Theta_held = infinite_width_kernel(shape, model.X), infinite_width_kernel(shape, model.X_held, model.X)
         typical = jnp.sqrt(N * (shape.second_scale**2 + d * shape.scale**2))

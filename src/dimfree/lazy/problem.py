@@ -20,7 +20,7 @@ _EXAMPLE = {
     "inputs": ((1.0, 0.0), (0.0, 1.0), (0.8, 0.6), (-0.6, 0.8), (0.28, -0.96), (0.96, -0.28)),
     "labels": (1.0, -1.0, 0.5, -0.5, 1.0, 0.8),
 }
-_CLOCK = 1_000_000  # gradient flow has no steps; its saved times are whole multiples of this part of the run
+_CLOCK = 1_000_000  # gradient flow has no steps; saved times are whole multiples of the run's length divided by this
 
 
 class DrawnPoints(Section):
@@ -36,7 +36,7 @@ class DrawnPoints(Section):
     law: Literal["gaussian", "sphere"] = "gaussian"
     link: Activation = "hard-tanh"
     noise: NonNegativeFloat = 0.0
-    seed: int = Field(default=0, ge=0, lt=2**63)  # of the data set; run.seed is that of the networks
+    seed: int = Field(default=0, ge=0, lt=2**63)  # seed of the data set; run.seed is the seed of the networks
 
 
 class GivenPoints(Section):
@@ -84,7 +84,7 @@ class ScaledTwoLayer(Section):
     @field_validator("trained")
     @classmethod
     def _in_order(cls, trained: tuple[Part, ...]) -> tuple[Part, ...]:
-        """However the parts are listed, it is the same network."""
+        """Sort the parts, so that their order does not matter."""
         return tuple(part for part in _PARTS if part in trained)
 
     @model_validator(mode="after")
@@ -153,7 +153,7 @@ class LazyProblem(Problem):
 
     @property
     def time_step(self) -> float:
-        """What the saved times are whole multiples of."""
+        """The unit of which all saved times are whole multiples."""
         return self.run.until / _CLOCK
 
     @property

@@ -43,7 +43,7 @@ class BinnedChain(Description[StructuredModel, Start]):
         )
     }
     kept: int = 32  # eigenvalues
-    ratio: float = 1.1  # of the ranks at which a bin ends and begins
+    ratio: float = 1.1  # ratio of the ranks at which a bin ends and begins
 
     def __check_init__(self) -> None:
         """Bins have a beginning and an end."""
@@ -65,12 +65,12 @@ class BinnedChain(Description[StructuredModel, Start]):
         return OverlapChain().refuses(problem, bins)
 
     def cost(self, problem: Problem, model: StructuredModel) -> Cost:
-        """That of the chain, and of the ODE twice."""
+        """Count the chain, and the ODE twice."""
         chain = OverlapChain().cost(problem, binned_model(model, self.kept, self.ratio))
         return chain._replace(seconds=chain.seconds + 2 * _ODE.cost(problem, model).seconds)
 
     def accuracy(self, problem: Problem, model: StructuredModel) -> float:
-        """What bins of this ratio cost at most in the table of section 2."""
+        """The largest error of bins of this ratio, from the table of section 2."""
         return 0.02 * (self.ratio - 1)
 
     def account(self, model: StructuredModel, start: Start, ask: Ask) -> Iterator[Piece]:
@@ -87,7 +87,7 @@ class BinnedChain(Description[StructuredModel, Start]):
             first = last
 
     def warns(self, problem: Problem, model: StructuredModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """That the law is that of the bins, and how far they are from the spectrum."""
+        """Say that the law is that of the bins, and how far the bins are from the spectrum."""
         count, error = binned_model(model, self.kept, self.ratio).s.size, seen["binning_error"]
         by = f"which change the risk of the ode by up to {100 * error.max():.2g} %"
         if np.isnan(error).any():

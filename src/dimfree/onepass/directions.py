@@ -40,8 +40,8 @@ from dimfree.states.overlaps import Overlaps
 if TYPE_CHECKING:
     from dimfree.onepass.fields.form import Form
 
-MOST_BLOCKS = 32  # eigenvalues up to which results have the overlaps of each
-_PAIRS = 1_000_000  # of neurons, whose averages are computed at once
+MOST_BLOCKS = 32  # results have the overlaps of each eigenvalue if there are at most this many
+_PAIRS = 1_000_000  # pairs of neurons whose averages are computed together
 
 
 class TargetModel(DirectionsModel):
@@ -79,15 +79,15 @@ class TargetModel(DirectionsModel):
 
     @property
     def task(self) -> Task:
-        """What averages of a loss that is not plain depend on."""
+        """Everything that averages of a loss which is not plain depend on."""
         return task_of(self, self.clip_norm)
 
     def terms(self, state: Overlaps) -> GradientTerms:
-        """From two-point kernels, for other losses by an average over all preactivations."""
+        """By two-point kernels; for other losses, by an average over all preactivations."""
         return gradient_terms(self, state) if self.plain else loss_ladder.loss_terms(self.task, state)
 
     def variance(self, state: Overlaps) -> Float[Array, "p p"]:
-        """By the ladder of the four-point term."""
+        """Psi^Var by the ladder of the four-point term."""
         if self.plain:
             return variance(self, state)
         found = loss_ladder.loss_terms(self.task, state).Var
@@ -102,7 +102,7 @@ class TargetModel(DirectionsModel):
         return spread + 2 * stretched / self.dimension
 
     def risk(self, state: Overlaps, bias: Float[Array, " p"] | None = None) -> Float[Array, ""]:
-        """Without the noise floor."""
+        """The population risk, without the noise floor."""
         return overlap_risk(self, state, bias)
 
     def observables(self, overlaps: Overlaps, bias: Float[Array, "t r p"] | None = None) -> Observed:
@@ -110,26 +110,26 @@ class TargetModel(DirectionsModel):
 
     @property
     def any_loss(self) -> bool:
-        """Averages over all preactivations know every loss."""
+        """True: averages over all preactivations work for every loss."""
         return True
 
     @property
     def averaged(self) -> loss_ladder.Averaged | None:
-        """By the ladder of other losses."""
+        """How averages of other losses are computed, by their ladder."""
         return None if self.plain else loss_ladder.averaged(self.task, self.width)
 
     def average_error(self, state: Overlaps) -> Float[Array, ""]:
-        """From a finer rule, or from independent fixed points."""
+        """The error, estimated with a finer rule or with independent fixed points."""
         return loss_ladder.estimated_error(self.task, state)
 
     @property
     def roughness(self) -> float:
-        """Of averages at fixed points."""
+        """How far averages at fixed points may jump."""
         return 0.0 if self.plain else loss_ladder.roughness(self.task, self.width)
 
     @property
     def no_averages(self) -> str | None:
-        """Losses and laws of labels without averages, and shortened gradients of a batch."""
+        """Say which losses, laws of labels or clipped batches have no averages."""
         if self.plain:
             return None
         if self.outputs > 1 and self.levels is not None:
@@ -142,13 +142,13 @@ class TargetModel(DirectionsModel):
 
     @property
     def risk_seconds(self) -> float:
-        """Risks of the square loss of values are not worth counting without offsets."""
+        """Zero for the square loss of values without offsets, whose risk costs next to nothing."""
         if not self.excess:
             return loss_ladder.loss_seconds(self.task, self.width)
         return self.width * (self.width + self.units) * shifted_seconds(self.activation) if self.offsets else 0.0
 
     def seconds(self, *, variance_on: bool) -> float:
-        """All pairs of units, and the four-point term."""
+        """Count all pairs of units, and the four-point term."""
         if not self.plain:
             return loss_ladder.loss_seconds(self.task, self.width)
         n = self.width + self.units
@@ -156,7 +156,7 @@ class TargetModel(DirectionsModel):
         return kernels + (variance_seconds(self) if variance_on else 0.0)
 
     def numbers(self) -> Iterator[tuple[str, float]]:
-        """Noise, labels, teachers, eigenvalues."""
+        """The sizes of label noise, labels, teachers and eigenvalues."""
         yield "data.noise", float(self.Delta)
         committee = isinstance(self.target, Committee)
         labels = self.target.second_layer if isinstance(self.target, Committee) else self.target.coefficients
@@ -188,7 +188,7 @@ class StructuredModel(TargetModel):
     s: Float[Array, " b"]  # eigenvalues
     multiplicities: Float[Array, " b"]  # d_b
     roots: Float32[Array, " d"] | None  # sqrt of the eigenvalue of every coordinate, unless there are too many
-    pool: Pool | None  # rows of the user's own
+    pool: Pool | None  # the user's rows
 
     @property
     def law(self) -> TeacherLaw:
@@ -211,7 +211,7 @@ class StructuredModel(TargetModel):
 
     @property
     def vectors(self) -> int:
-        """How many there are in overlap space: students, with momentum their velocities, teachers."""
+        """The number of vectors in overlap space: students, their velocities if there is momentum, and teachers."""
         return (2 if self.momentum else 1) * self.width + self.units
 
     @property
@@ -221,14 +221,14 @@ class StructuredModel(TargetModel):
 
     @property
     def fluctuation(self) -> float:
-        """As many directions share the fluctuations as the effective rank says (section 1.4)."""
+        """Fluctuations are shared by as many directions as the effective rank (section 1.4)."""
         weights = np.asarray(self.multiplicities)
         rank = (np.asarray(self.s) @ weights) ** 2 / (np.asarray(self.s) ** 2 @ weights)
         return sqrt(float(self.effective_rate) / (self.width * rank * self.batch))
 
     @property
     def largest_step(self) -> float:
-        """dt s_max, which the equations take for small (section 1.4)."""
+        """dt s_max, which the equations assume to be small (section 1.4)."""
         return float(self.time_step) * float(np.max(np.asarray(self.s)))
 
     @property
@@ -238,13 +238,13 @@ class StructuredModel(TargetModel):
 
     @property
     def rows_only(self) -> str | None:
-        """Classes that were given with the rows are no function of Gaussian inputs."""
+        """Refuse classes that were given with the rows: they are not a function of Gaussian inputs."""
         own = self.pool is not None and self.pool.labels is not None and self.labels.signs
         return "labels of ±1 that were given with rows have no Gaussian theory; use rows." if own else None
 
     @property
     def too_large(self) -> str | None:
-        """Coordinates that are too many to be drawn one by one."""
+        """Refuse more coordinates than can be drawn one by one."""
         if self.roots is not None:
             return None
         d = int(self.dimension)
@@ -255,7 +255,6 @@ class StructuredModel(TargetModel):
         return level_overlaps(self, network), network.scalars.bias.T
 
     def risks(self, network: Network) -> Float[Array, " r"]:
-        """From the overlaps."""
         return overlap_risks(self, level_overlaps(self, network).fields(self.units), network.scalars.bias.T)
 
     def observe(self, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
@@ -271,7 +270,7 @@ def level_overlaps(model: StructuredModel, network: Network) -> Blocks:
         every = jnp.concatenate([W, teachers])
         if count <= MOST_BLOCKS:
             return jnp.stack([(every * (level == number)) @ every.T for number in range(count)])
-        # two nodes carry what is seen of many levels: Sigma, and the identity, which no preactivation sees
+        # two nodes stand for many levels: Sigma, and the identity, which no preactivation sees
         seen = (every * model.s[level]) @ every.T
         return jnp.stack([seen, every @ every.T - seen])
 

@@ -21,7 +21,7 @@ TEACHERS = ("#1f78b4", "#d95f02", "#33a02c", "#e31a1c", "#6a3d9a", "#b15928")
 _STUDENTS = (("-", "o"), ("--", "s"), (":", "^"), ("-.", "D"))
 _MOST_CURVES = 24
 _MARKERS = 12
-_HAPPENS = 0.01  # relative change of a risk that is worth drawing
+_HAPPENS = 0.01  # a risk that changes by less than this share is not worth drawing
 TIME = "time $t$ = steps × rate / (width × dimension)"
 
 
@@ -120,7 +120,7 @@ def _draw_curves(axes: "Axes", time: Any, values: Any, real: bool) -> None:
         for r in range(teachers):
             colour = TEACHERS[(r if teachers > 1 else i) % len(TEACHERS)]
             if real:
-                shown = slice(i * every // 4, None, every)  # markers of students that agree stand beside each other
+                shown = slice(i * every // 4, None, every)  # markers of equal students lie side by side
                 axes.plot(time[shown], values[shown, i, r], marker, color=colour, ms=3.5, mfc="white", mew=0.8)
             else:
                 axes.plot(time, values[:, i, r], line, color=colour, lw=1.4)

@@ -1,4 +1,4 @@
-"""A kind of data: the record of all that only it knows, as a setting is the record of a kind of training.
+"""A kind of data: the record of everything specific to it, as a setting is the record of a kind of training.
 
 Code that runs SGD or a limit asks the model, which a kind makes; code that reads, draws or explains a problem asks the record.
 Paths are imported when they are used, so that reading a problem needs no jax. Other packages add kinds by the entry point
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dimfree.setting import Recipe
 
 KINDS_GROUP = "dimfree.kinds"
-_MATRICES = 4  # overlaps of all pairs of teachers that are there at once
+_MATRICES = 4  # matrices of all pairs of teachers that are in memory together
 _OWN = "dimfree.onepass.kinds:OWN"
 
 
@@ -38,12 +38,12 @@ class DataSection(Section):
     """The section [data] of a kind. `units` directions are drawn with a start, and labels have noise of variance `noise`."""
 
     title: ClassVar[str] = "[data]"
-    embedded: ClassVar[dict[str, Any]] = {}  # other sections, where they are left out
+    embedded: ClassVar[dict[str, Any]] = {}  # values of other sections, for keys that are left out
     any_loss: ClassVar[bool] = False  # whether losses other than the square loss are worked out for this kind
     linear_momentum: ClassVar[bool] = False  # whether momentum is worked out although there is no teacher
     kind: str
 
-    if TYPE_CHECKING:  # fields of some kinds, and constants of others
+    if TYPE_CHECKING:  # these are fields in some kinds, and constants in others
 
         @property
         def units(self) -> int: ...
@@ -67,7 +67,7 @@ class DataSection(Section):
 
     @property
     def correlated(self) -> bool:
-        """Whether inputs have a covariance of their own."""
+        """Whether inputs have a covariance other than the identity."""
         return False
 
     @property
@@ -92,17 +92,17 @@ class DataSection(Section):
 
     @property
     def beyond_square(self) -> str | None:
-        """Labels that are not values with Gaussian noise, in words; None if there is nothing of the kind."""
+        """Labels that are not values with Gaussian noise, in words; None if they are."""
         return None
 
     @property
     def given_directions(self) -> Directions | None:
-        """Where teachers lie, unless that is random."""
+        """The directions of teachers, unless they are random."""
         return None
 
     @property
     def unusual(self) -> str | None:
-        """What most limits are not derived for, in words; None if there is nothing of the kind."""
+        """What most limits are not derived for, in words; None if there is no such thing."""
         return None
 
     def spectrum(self, problem: "OnePassProblem") -> Spectrum:
@@ -116,7 +116,7 @@ class DataSection(Section):
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of data: sections, and paths of what is made of them."""
+    """One kind of data: its section, and the paths of the functions that use it."""
 
     sections: tuple[type[DataSection], ...]
     model: str  # module:function(problem) -> OnePassModel
@@ -152,7 +152,7 @@ class Kind:
         imported(self.figure)(figure, problem, accounts)
 
     def remark(self, problem: "OnePassProblem") -> str | None:
-        """What else there is to say about a problem."""
+        """What else `dimfree show` says about a problem."""
         said: str | None = imported(self.notes)(problem) if self.notes else None
         return said
 

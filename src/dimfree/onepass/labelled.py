@@ -9,11 +9,11 @@ from dimfree.problem.section import Section
 
 VALUE = "value"
 OF_OUTPUTS = ("argmax", "softmax")  # classes of a teacher with several outputs
-_NOISE = 1e-3  # of values; classes have none unless it is asked for
+_NOISE = 1e-3  # variance of the noise on values; classes have none by default
 
 
 class Student(Section):
-    """Noise with the tails of Student's law of so many degrees of freedom; data.noise is its squared scale."""
+    """Noise that follows Student's law with this many degrees of freedom; data.noise is its squared scale."""
 
     title: ClassVar[str] = "[data.noise_law]"
     student: PositiveFloat
@@ -92,7 +92,7 @@ class Labelled(DataSection):
 
     @property
     def beyond_square(self) -> str | None:
-        """Classes, or noise with heavy tails."""
+        """Say that labels are classes, or that noise has heavy tails; None if neither."""
         if self.signs:
             return "labels of ±1"
         if self.labels in OF_OUTPUTS:

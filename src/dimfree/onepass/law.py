@@ -1,4 +1,4 @@
-"""The law of the data, as real SGD needs it: draw inputs, and label them.
+"""The law of the data in the form that real SGD needs: it draws inputs and labels them.
 
 Inputs are drawn times sqrt(d) and in float32, because the draw is the bottleneck; labels and what is seen are in float64.
 """
@@ -38,12 +38,12 @@ class Law(eqx.Module):
 
     @property
     def source(self) -> Source:
-        """What `hidden` draws."""
+        """Where the numbers that `hidden` draws come from."""
         return "normal"
 
     @abstractmethod
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
-        """Labels, from the preactivations of the teachers and what else was drawn."""
+        """Make labels from the preactivations of the teachers and the other random numbers."""
 
     def centre(self, hidden: Float[Array, "b r"]) -> Centre | None:
         """Where inputs are moved to after they were drawn; None where all of them stay around 0."""
@@ -66,16 +66,15 @@ class TeacherLaw(Law):
         return X, self.hidden(noise_key, count * replicas).reshape(count, replicas)
 
     def hidden(self, key: Key[Array, ""], count: int) -> Float[Array, " count"]:
-        """What is random in labels."""
+        """Draw what is random in labels."""
         return self.labels.hidden(key, count)
 
     @property
     def source(self) -> Source:
-        """That of the law of labels."""
         return self.labels.source
 
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
-        """What the law of labels makes of the target."""
+        """Make labels from the target, by the law of labels."""
         return self.labels.label(self.target(jnp.swapaxes(teachers, 1, 2)), hidden, self.Delta)
 
 
@@ -93,25 +92,25 @@ class StructuredLaw(TeacherLaw):
         assert roots is not None, "a description that draws inputs needs coordinates"
         return jax.lax.map(
             lambda x: x * roots, X
-        ), noise  # in a loop: fused into the draw it would cost four times more
+        ), noise  # in a loop of its own: fused into the draw it would cost four times more
 
 
 class Pool(NamedTuple):
-    """Rows of the user's own in the eigenbasis, of mean square norm 1, and their labels if these are learned."""
+    """The user's rows in the eigenbasis, of mean square norm 1, and their labels if these are learned."""
 
     rows: Float[Array, "N d"]
     labels: Float[Array, " N"] | None
 
 
 class RowsLaw(TeacherLaw):
-    """Rows of the user's own, drawn with replacement (section 3); labels are their own, or the target's."""
+    """The user's rows, drawn with replacement (section 3); labels are those of the rows, or those of the target."""
 
     pool: Pool
 
     def draw(
         self, key: Key[Array, ""], replicas: int, count: int, dimension: int
     ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
-        """Rows, and their labels or label noise."""
+        """Draw rows, with their labels or with label noise."""
         row_key, noise_key = jax.random.split(key)
         chosen = jax.random.randint(row_key, (replicas, count), 0, self.pool.rows.shape[0])
         X = (self.pool.rows * jnp.sqrt(1.0 * dimension)).astype(jnp.float32)[chosen]
@@ -120,7 +119,7 @@ class RowsLaw(TeacherLaw):
         return X, self.hidden(noise_key, count * replicas).reshape(count, replicas)
 
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
-        """Those of the rows, or of the target."""
+        """The labels of the rows, or those of the target."""
         return super().label(teachers, hidden) if self.pool.labels is None else hidden
 
 

@@ -34,7 +34,7 @@ class LinearRule(NamedTuple):
 
 
 def exact_risks(rule: LinearRule, D: Vector, steps: Num[np.ndarray, " t"]) -> Float[np.ndarray, " t"]:
-    """The mean risk after so many steps, equation (1.6): D/sqrt(d_b) moves by a symmetric matrix and a constant."""
+    """The mean risk after the given steps, equation (1.6): D/sqrt(d_b) moves by a symmetric matrix and a constant."""
     h, s, m, q = rule.h, rule.s, rule.batch, rule.s * np.sqrt(rule.counts)
     A = np.diag(-2 * h * s + h**2 * (1 + 1 / m) * s**2) + h**2 / m * np.outer(q, q)
     return _risks(A, h**2 / m * rule.Delta * q, q, D / np.sqrt(rule.counts), steps, discrete=True)
@@ -79,7 +79,7 @@ def critical_rate(s: Vector, counts: Num[np.ndarray, " b"], batch: int = 1) -> f
     rule = LinearRule(s, counts, 0.0, 0.0, batch)
     steepest = 2 * float(counts.sum()) / ((1 + 1 / batch) * float(s.max()))
     below = steepest * (1 - 1e-12)
-    if _chi(rule, below) <= 1:  # with very many samples a step
+    if _chi(rule, below) <= 1:  # many samples per step
         return below
     return float(brentq(lambda gamma: _chi(rule, gamma) - 1, 0.0, below, xtol=1e-14, rtol=1e-13))
 

@@ -1,4 +1,4 @@
-"""What a one-pass problem becomes for the numerical rooms: static structure (one trace each) and numbers (a pytree)."""
+"""The model of a one-pass problem: a static structure, for which jax compiles once, and numbers (a pytree)."""
 
 from functools import lru_cache
 
@@ -18,7 +18,7 @@ def model(problem: OnePassProblem) -> OnePassModel:
 
 @lru_cache(maxsize=64)
 def _model(problem: OnePassProblem, stamps: tuple[tuple[int, int], ...]) -> OnePassModel:
-    with jax.ensure_compile_time_eval():  # a model that is first asked for inside a traced function outlives its trace
+    with jax.ensure_compile_time_eval():  # a model first made inside a traced function must stay valid after the trace
         return kind_of(problem).model_of(problem)
 
 

@@ -7,7 +7,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import draw_start
 from dimfree.states.blocks import Blocks
 
-_LOOKED_AT = 5000  # eigenvalues at most: nodes are then found within a second
+_LOOKED_AT = 5000  # for at most this many eigenvalues nodes are found within a second
 
 
 def nodes_of(problem: OnePassProblem) -> Blocks | None:

@@ -23,12 +23,12 @@ _METHODS = {
     "smooth": "by a quadrature that follows the overlaps, with an error estimate",
     "sampled": "from sampled points, with an error estimate",
 }
-_RATE = 0.5  # over theta: how far momentum is from a rate
-_SECOND_ORDER = 0.02  # from where on it is more than that
+_RATE = 0.5  # momentum differs from a rate by this number over theta
+_SECOND_ORDER = 0.02  # a larger difference means that momentum is more than a rate
 
 
 def remark(problem: OnePassProblem) -> str | None:
-    """What the kind of data says."""
+    """The notes of the kind of data."""
     return kind_of(problem).remark(problem)
 
 

@@ -38,7 +38,7 @@ class DirectionsModel(OnePassModel):
 
     @abstractmethod
     def terms(self, state: Overlaps) -> GradientTerms:
-        """What learning does to overlaps on average, at leading order in the rate."""
+        """How overlaps move on average, at leading order in the rate."""
 
     @abstractmethod
     def variance(self, state: Overlaps) -> Float[Array, "p p"]:
@@ -46,7 +46,7 @@ class DirectionsModel(OnePassModel):
 
     @abstractmethod
     def lengthened(self, state: Overlaps) -> Float[Array, "p p"]:
-        """The same at the dimension of the model."""
+        """The same as `variance`, at the dimension of the model."""
 
     @abstractmethod
     def risk(self, state: Overlaps, bias: Float[Array, " p"] | None = None) -> Float[Array, ""]:
@@ -59,11 +59,11 @@ class DirectionsModel(OnePassModel):
     @property
     @abstractmethod
     def risk_seconds(self) -> float:
-        """What the risk of one network costs, where that is worth counting."""
+        """Predict the cost of the risk of one network; zero where that is negligible."""
 
     @abstractmethod
     def seconds(self, *, variance_on: bool) -> float:
-        """What the averages of one right-hand side cost."""
+        """Predict the cost of the averages in one right-hand side."""
 
     @abstractmethod
     def numbers(self) -> Iterator[tuple[str, float]]:
@@ -91,11 +91,11 @@ class DirectionsModel(OnePassModel):
 
     @property
     def averaged(self) -> Averaged | None:
-        """How averages are computed that are not known in closed form; None where they are."""
+        """How averages without a closed form are computed; None if all have closed forms."""
         return None
 
     def average_error(self, state: Overlaps) -> Float[Array, ""]:
-        """An estimate of how far these are off, the worst of them."""
+        """The largest estimated error of these averages."""
         return jnp.zeros(())
 
     @property
@@ -113,7 +113,7 @@ class DirectionsModel(OnePassModel):
         yield from ()
 
     def overlap_risks(self, states: Overlaps, bias: Float[Array, "r p"]) -> Float[Array, " r"]:
-        """Risks of all replicas."""
+        """The risks of all replicas."""
         return jax.vmap(self.risk)(states, bias)
 
     def look(self, network: Network) -> PyTree[Float[Array, "r ..."]]:
@@ -126,7 +126,7 @@ class DirectionsModel(OnePassModel):
         return replicas * (self.risk_seconds + float(self.dimension) * (1e-8 * n + 3e-10 * n**2))
 
     def risks(self, network: Network) -> Float[Array, " r"]:
-        """From the overlaps."""
+        """The risks, from the overlaps."""
         return self.overlap_risks(*self.look(network))
 
     def observe(self, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:

@@ -1,4 +1,5 @@
-"""Rows beside Gaussian inputs of their covariance: how far they are from them, and up to which rate training is stable.
+"""The user's rows compared with Gaussian inputs of the same covariance: how far they differ, and up to which rate
+training is stable.
 
 docs/theory/structured.md, sections 1.6 and 3. Limits of stability are those of a linear network of the problem's width and
 second layer.
@@ -19,15 +20,15 @@ from dimfree.onepass.linear_mean import critical_rate, is_linear, learning_rate_
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import Problem
 
-_STRAY = 3.0  # ratio of the norms' variance to a Gaussian's from which on it is reported
-_NEAR = 0.8  # share of a limit of stability above which the noise of steps is several times larger than far below
-_APART = 0.05  # relative difference of two risks of one network from which on it is reported
-_DOMINATED = 0.5  # share of the variance in one direction from which on `show` mentions it
-_OFTEN = 1.5  # how often a row is drawn on average from which on it is reported
+_STRAY = 3.0  # variance of the norms, over a Gaussian's, above which it is reported
+_NEAR = 0.8  # above this share of a limit of stability, the noise of steps is several times larger than far below it
+_APART = 0.05  # relative difference of two risks of one network above which it is reported
+_DOMINATED = 0.5  # share of the variance in one direction above which `show` mentions it
+_OFTEN = 1.5  # if rows are drawn more often than this on average, that is reported
 _STABLE = "with this width and second layer a linear network is stable up to learning_rate"
-_AFFORDABLE = 3e8  # multiplications of one look at all rows, up to which their limit of stability is computed
+_AFFORDABLE = 3e8  # multiplications per pass over all rows above which their limit of stability is not computed
 
-GAUSSIAN = "risk_if_gaussian"  # the observable
+GAUSSIAN = "risk_if_gaussian"  # name of the observable
 
 Rows = Float[np.ndarray, "N d"]
 

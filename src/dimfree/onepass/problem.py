@@ -19,11 +19,11 @@ from dimfree.problem.schedule import begins
 from dimfree.problem.start import GaussianStart, OverlapStart, SphereStart, Start
 
 _SECTIONS = {section.model_fields["kind"].default: section for section in sections()}
-_EMBEDDED = next(iter(_SECTIONS.values()))  # that of the embedded problem
+_EMBEDDED = next(iter(_SECTIONS.values()))  # the section of the embedded problem
 _WITHOUT_NOISE = ("square", "absolute", "huber")  # losses whose risk above the teacher's is finite for every noise
 _DEFAULT: DataSection = _EMBEDDED.model_validate({})
 
-EXTREME = 1e6  # a number above this is the reason why training blows up, whatever its steps are
+EXTREME = 1e6  # if training blows up, a number above this is blamed, whatever the steps are
 if TYPE_CHECKING:
     Data = DataSection
 else:

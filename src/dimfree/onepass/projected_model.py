@@ -88,20 +88,20 @@ class ProjectedModel(OnePassModel):
     Delta: Float[Array, ""]  # variance of the label noise
     unreached: Float[Array, ""]  # Delta_W
     eigenvalues: Float[Array, " d"]
-    best: Float[Array, " d"]  # theta*, the best weights
+    best: Float[Array, " d"]  # theta*, the best weights after the projection
     spectrum: Spectrum  # before the projection
     hidden: Hidden | Rows | None
     rows: Rows | None
 
     @property
     def law(self) -> ProjectedLaw:
-        """Genuine inputs, or those of the eigenbasis."""
+        """The law of genuine inputs, or of inputs in the eigenbasis."""
         roots = jnp.sqrt(self.eigenvalues).astype(jnp.float32)
         return ProjectedLaw(self.hidden, roots, self.best, self.unreached, self.Delta)
 
     @property
     def in_eigenbasis(self) -> "ProjectedModel":
-        """The same in law, without the inputs that are projected."""
+        """The same law of features and labels, without drawing the inputs that are projected."""
         return replace(self, hidden=None)
 
     @property
@@ -122,7 +122,7 @@ class ProjectedModel(OnePassModel):
         return on_eigenvalues(np.asarray(self.eigenvalues), np.asarray(self.best), float(self.unreached))
 
     def population(self) -> Population:
-        """What there is before the projection."""
+        """The population before the projection."""
         return Population(*map(np.asarray, self.spectrum))
 
     def risks(self, network: Network) -> Float[Array, " r"]:
@@ -135,5 +135,5 @@ class ProjectedModel(OnePassModel):
         return {"risk": self.risks(network)}
 
     def look_seconds(self, replicas: int) -> float:
-        """One product with the eigenvalues."""
+        """Count one product with the eigenvalues."""
         return 1e-9 * replicas * self.eigenvalues.size

@@ -17,8 +17,8 @@ from dimfree.setting import Recipe
 from dimfree.states.overlaps import factor
 from dimfree.states.particles import MOST_PAIRS
 
-_MOST = 5_000_000  # numbers of a start that a page draws while a reader waits
-_LARGEST_SEED = 2**53  # of numbers in JavaScript
+_MOST = 5_000_000  # numbers of a start that a page can draw while a reader waits
+_LARGEST_SEED = 2**53  # integers up to this are exact in JavaScript
 
 
 def recipe(problem: OnePassProblem) -> Recipe | str:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:  # a kind from another package imports the rule while the prob
     from dimfree.onepass.fields.form import Form
     from dimfree.onepass.problem import OnePassProblem
 
-_LAYERS = 4  # arrays of one number per unit that are there at once
-_STIFF = 4, 5  # powers of ten of eta_a that solvers distinguish: each is traced by itself
+_LAYERS = 4  # arrays with one number per unit that are in memory together
+_STIFF = 4, 5  # powers of ten of eta_a that solvers distinguish; each is compiled separately
 
 
 class OnePassModel(Model):
@@ -55,12 +55,12 @@ class OnePassModel(Model):
     nesterov: bool = eqx.field(static=True)
     noisy: bool = eqx.field(static=True)
     all_scheduled: bool = eqx.field(static=True)  # decay and noise follow the schedule too
-    few_dimensions: int | None = eqx.field(static=True)  # d, when so small that it is a shape in overlap space
+    few_dimensions: int | None = eqx.field(static=True)  # d, if so small that shapes in overlap space depend on it
     stiffness: int = eqx.field(static=True)  # a power of ten that eta_a reaches, 0 where it matters to no solver
     beyond_square: str | None = eqx.field(static=True)  # what equations of the square loss of values do not hold for
     activation: Activation
     loss: SampleLoss  # its error clipped, if that is asked for
-    clip_norm: Float[Array, ""] | None  # above which the norm of a gradient of the first layer is shortened
+    clip_norm: Float[Array, ""] | None  # a gradient of the first layer with a larger norm is shortened to this
     schedule: Schedule
     dimension: Float[Array, ""]  # d
     gamma: Float[Array, ""]
@@ -68,7 +68,7 @@ class OnePassModel(Model):
     eta_a: Float[Array, ""]
     omega: Float[Array, ""]  # decay of the first layer and of the offsets
     omega_a: Float[Array, ""]
-    temperature: Float[Array, ""]  # of the noise on weights
+    temperature: Float[Array, ""]  # temperature of the noise on weights
 
     @property
     @abstractmethod
@@ -87,7 +87,7 @@ class OnePassModel(Model):
 
     @property
     def draw_seconds(self) -> float:
-        """What one input costs beyond d random numbers."""
+        """Predict the cost of one input beyond its d random numbers."""
         return 0.0
 
     @property
@@ -102,11 +102,11 @@ class OnePassModel(Model):
 
     @abstractmethod
     def look(self, network: Network) -> PyTree[Float[Array, "r ..."]]:
-        """What is kept of a network at an asked time."""
+        """Keep what is needed of a network at an asked time."""
 
     @abstractmethod
     def look_seconds(self, replicas: int) -> float:
-        """What one look at all networks costs."""
+        """Predict the cost of one look at all networks."""
 
     @abstractmethod
     def risks(self, network: Network) -> Float[Array, " r"]:
@@ -133,7 +133,7 @@ class OnePassModel(Model):
 
     @property
     def fluctuation(self) -> float:
-        """sqrt(gamma/(p d batch)): how far SGD strays in a time of order one (docs/theory/committee.md, section 4)."""
+        """sqrt(gamma/(p d batch)): how far SGD deviates in a time of order one (docs/theory/committee.md, section 4)."""
         return sqrt(float(self.gamma) / (self.width * float(self.dimension)) / self.batch)
 
     @property
@@ -165,7 +165,7 @@ class DimensionFreeModel(OnePassModel):
 
 
 def rule_of(problem: "OnePassProblem") -> dict[str, Any]:
-    """The fields of a model that all kinds of data share."""
+    """The fields that the models of all kinds of data share."""
     training, network = problem.training, problem.network
     blocked = block_steps(training.batch) * training.batch
     stretch = network.width * prefactor(network.scaling, network.width)  # a = stretch * (the user's second layer)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MARKERS = ("o", "s", "^", "D", "v", "P")
-_MOST_NAMES = 12  # units whose names stand beside the map
-_ROOM = 1.25  # around the largest coordinate of a unit
+_MOST_NAMES = 12  # names of units are written beside the map for at most this many
+_ROOM = 1.25  # the axes reach this many times the largest coordinate of a unit
 
 
 def draw_scene(figure: "Figure", problem: OnePassProblem, accounts: "Mapping[str, xr.Dataset]") -> Scene:

@@ -11,11 +11,11 @@ from dimfree.onepass.problem import OnePassProblem
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_POINTS = 200  # ranks that are drawn
+_POINTS = 200  # at most this many ranks are drawn
 
 
 def draws_spectrum(problem: OnePassProblem) -> bool:
-    """Whether there is one to draw; the file it is from may be gone when results are drawn again."""
+    """Whether there is a spectrum to draw; its file may be gone when results are drawn again."""
     try:
         return problem.correlated and problem.spectrum.largest > 0
     except ProblemError:

@@ -35,7 +35,7 @@ class Start(eqx.Module):
     measured: Overlaps | Particles | Blocks
     weights: Float[Array, "n d"] | None
     bias: Float[Array, " p"]
-    scale: Float[Array, ""] | None = None  # of the law that it was drawn from, if that is a Gaussian
+    scale: Float[Array, ""] | None = None  # the scale of the law that it was drawn from, if that is a Gaussian
     alike: bool = eqx.field(default=False, static=True)  # whether all units begin with one value of the second layer
 
     def only(self, needs: frozenset[str]) -> "Start":
@@ -122,7 +122,7 @@ def directions_start(problem: OnePassProblem, key: Key[Array, ""], vectors: bool
 def _start(
     problem: OnePassProblem, measured: Overlaps | Particles | Blocks, weights: Float[Array, "n d"] | None
 ) -> Start:
-    """With what neurons have beside their weights."""
+    """The start, with offsets and second layer added."""
     bias = jax.device_put(np.full(problem.network.width, problem.network.bias_start))
     scale = jax.device_put(problem.start.scale) if isinstance(problem.start, GaussianStart) else None
     return Start(measured, weights, bias, scale, problem.network.alike)
@@ -156,7 +156,7 @@ def _structured(
 
 
 def typical_overlaps(problem: OnePassProblem) -> Overlaps | None:
-    """What overlaps a start has up to its fluctuations, without drawing it; None where only a file knows."""
+    """The expected overlaps of a start, without drawing it; None if they are in a file."""
     p, k, start = problem.network.width, problem.data.units, problem.start
     match start:
         case OverlapStart():

@@ -135,7 +135,7 @@ def measured_blocks(problem: OnePassProblem, weights: Float[Array, "n d"], a: Fl
 
 
 def summed_overlaps(W: Float[np.ndarray, "n d"], counts: Int[np.ndarray, " b"]) -> Float[np.ndarray, "b n n"]:
-    """Overlaps of so many coordinates after the other."""
+    """Overlaps of consecutive groups of coordinates."""
     firsts = np.cumsum(counts) - counts
     return np.stack([np.add.reduceat(W * row, firsts, axis=1).T for row in W], axis=-1) / W.shape[1]
 

@@ -1,4 +1,4 @@
-"""A network as SGD on vectors keeps it: the weights of every replica, and what neurons have beside their weights."""
+"""A network in SGD on vectors: the weights of every replica, and the offset and second layer of each neuron."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 
 class Scalars(NamedTuple):
-    """What a neuron has beside its weights, and the Q_ii at the start, which the spherical rule keeps."""
+    """The offset and second layer of each neuron, and Q_ii at the start, which the spherical rule keeps."""
 
     a: Float[Array, "*outputs p r"]
     bias: Float[Array, "p r"]
@@ -15,7 +15,7 @@ class Scalars(NamedTuple):
 
 
 class Network(eqx.Module):
-    """Students of every replica, the teachers they share, and what neurons have beside their weights."""
+    """The students of every replica, the teachers they share, and offsets and second layers."""
 
     students: Float[Array, "r p d"]
     teachers: Float[Array, "k d"]

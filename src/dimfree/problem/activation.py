@@ -19,7 +19,7 @@ NAMES = (
     *("erf", "relu", "linear", "square", "tanh", "sigmoid", "softplus", "hard-tanh", "leaky-relu", "sin", "cos"),
     *("ramp", "dip-ramp", "truncated-relu"),
 )
-SIGN = "sign"  # for features, of which only averages are needed; no network can be trained with it
+SIGN = "sign"  # for features, of which only averages are used; no network can be trained with it
 HERMITE_NAME = re.compile(r"he([0-9]|1[0-9])")
 PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
@@ -42,7 +42,7 @@ class PiecewiseLinear(Section):
     """Linear between `knots`, with the given slopes outside; slopes of zero truncate."""
 
     title: ClassVar[str] = "a piecewise-linear activation"
-    knots: tuple[float, ...] = Field(min_length=1, max_length=1000)  # averages are split at all pairs of them
+    knots: tuple[float, ...] = Field(min_length=1, max_length=1000)  # averages are split at all pairs of knots
     values: tuple[float, ...] = Field(min_length=1, max_length=1000)
     left_slope: float = 0.0
     right_slope: float = 0.0

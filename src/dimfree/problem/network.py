@@ -20,8 +20,8 @@ class TwoLayer(Section):
     The parts named in `trained` learn; second_layer = "trained" or "fixed" is a short way to have the second layer among them.
     A second layer of "signs" starts at +1, -1, +1, ..., a "uniform" one at equally likely values between -1 and 1, in order.
 
-    With `outputs` above 1 the second layer is a matrix, outputs x width. Where it is given by one number for each unit, units
-    count for the outputs in turn, the first unit for the first output and for no other; signs change after every round.
+    With `outputs` above 1 the second layer is a matrix, outputs x width. If it is given by one number per unit, units
+    belong to the outputs in turn: the first unit to the first output only, and so on; signs change after every round.
     """
 
     title: ClassVar[str] = "[network]"
@@ -49,7 +49,7 @@ class TwoLayer(Section):
     @field_validator("trained")
     @classmethod
     def _in_order(cls, trained: tuple[Part, ...]) -> tuple[Part, ...]:
-        """However the parts are listed, it is the same network."""
+        """Sort the parts, so that their order does not matter."""
         return tuple(part for part in _PARTS if part in trained)
 
     @model_validator(mode="after")

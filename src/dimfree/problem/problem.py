@@ -14,7 +14,7 @@ from dimfree.files import check_regular
 from dimfree.problem.run import Run
 from dimfree.problem.section import Section
 
-_COUNTED = 2**63  # steps, in integers of 64 bits
+_COUNTED = 2**63  # steps that a 64-bit integer can count
 AnyProblem = TypeVar("AnyProblem", bound="Problem")
 _UNREADABLE = "unreadable"
 
@@ -32,7 +32,7 @@ class Problem(Section):
 
     title: ClassVar[str] = "the problem"
     time_units: ClassVar[str]
-    shares_start: ClassVar[bool] = True  # whether all replicas begin at one start, unless run.starts asks for more
+    shares_start: ClassVar[bool] = True  # whether all replicas share one start, unless run.starts asks for more
     dimension: int = Field(default=300, gt=0, le=10**15)
     run: Run = Run()
 
@@ -90,12 +90,12 @@ class Problem(Section):
 
     @property
     def remedy(self) -> str:
-        """What to change when training blows up, as the end of a sentence."""
+        """Say what to change when training blows up, as the end of a sentence."""
         return "lower training.learning_rate"
 
     @property
     def unusual(self) -> str | None:
-        """What this problem has that most theories are not derived for, in words; None if there is nothing."""
+        """A property of this problem that most theories are not derived for, in words; None if it has none."""
         return None
 
     @property
@@ -189,7 +189,7 @@ def _files(section: Section) -> Iterator[Path]:
 
 
 def _without_names(values: Any, names: set[str]) -> Any:
-    """The same without the names of files; a name that is no file, such as "digits", stays."""
+    """The same without the names of files; a name that is not a file, such as "digits", stays."""
     if isinstance(values, dict):
         return {key: _without_names(value, names) for key, value in values.items()}
     return None if isinstance(values, str) and values in names else values

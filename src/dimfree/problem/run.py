@@ -9,7 +9,7 @@ from dimfree.problem.section import Section
 
 
 class Run(Section):
-    """Until which time, how many replicas from how many starts, how many saved times, which seed."""
+    """How long to train, how many replicas from how many starts, how many saved times, and the seed."""
 
     title: ClassVar[str] = "[run]"
     until: PositiveFloat = 500.0

@@ -9,8 +9,8 @@ from pydantic_core import ErrorDetails
 
 from dimfree.errors import ProblemError, suggest
 
-_LONGEST = 80  # characters of a value in a sentence
-_LARGEST_INTEGER = 10**15  # for keys without a bound of their own; no run counts further
+_LONGEST = 80  # a longer value is cut off in an error
+_LARGEST_INTEGER = 10**15  # for keys that have no other bound; no run counts further
 
 
 class Section(BaseModel):
@@ -21,7 +21,7 @@ class Section(BaseModel):
 
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """The values given, with short and former spellings as they are written now."""
+        """The given values, with short and former spellings replaced by current ones."""
         return values
 
     @classmethod
@@ -79,7 +79,7 @@ def _sentence(section: type[Section], failure: ValidationError) -> str:
 
 
 def _explain(section: type[Section], error: ErrorDetails) -> str:
-    # the user knows only the key and positions in it; the rest of a location names alternatives of a type
+    # only the key and positions in it mean anything to the user; the rest names alternatives of a type
     key, *inside = error["loc"] or ("",)
     place = ".".join([str(key), *(str(part) for part in inside if isinstance(part, int))])
     match error["type"]:

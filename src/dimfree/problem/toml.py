@@ -42,7 +42,7 @@ def read(text: str, name: str) -> Problem:
         values = tomllib.loads(text)
     except RecursionError:
         raise ProblemError(f"{name} is nested too deeply to be a problem.") from None
-    except ValueError as failure:  # wrong TOML, and digits that are no number
+    except ValueError as failure:  # invalid TOML, and integers with too many digits
         raise ProblemError(f"{name} is not valid TOML: {in_one_line(failure)}.") from None
     return Problem(**values)
 
@@ -181,8 +181,8 @@ def _deciding(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: table for name, table in as_tables(values).items() if name in _DECIDE}
 
 
-_MOST_KEYS = 8  # at most that a warning names
-_DECIDE = ("data", "training")  # the sections whose kinds decide which setting it is
+_MOST_KEYS = 8  # a warning names at most this many keys
+_DECIDE = ("data", "training")  # the sections whose kinds decide the setting
 
 
 def _class_of(values: Mapping[str, Any]) -> type[Problem]:

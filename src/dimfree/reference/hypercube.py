@@ -30,7 +30,7 @@ class _OnNodes(SubspaceField):
     weights: Float[Array, " q"]
 
     def seen(self, particles: SubspaceNeurons, z: Float[Array, "g k"]) -> EvenOrders:
-        """By Gauss-Hermite."""
+        """The average by a Gauss-Hermite rule."""
         at = (z @ particles.s.T + particles.b)[..., None] + particles.r[:, None] * self.nodes
         slope = self.sigma.derivative(at)
         d = jnp.stack([slope @ self.weights, slope @ (self.weights * self.nodes)])

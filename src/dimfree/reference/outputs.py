@@ -43,7 +43,7 @@ class _Given(Rule):
     weights: jax.Array | None = None
 
     def points(self, L: jax.Array, bends: tuple[tuple[float, ...], ...]) -> tuple[jax.Array, jax.Array]:
-        """These."""
+        """The given points."""
         assert self.x is not None
         assert self.weights is not None
         return self.x, self.weights

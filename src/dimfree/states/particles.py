@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from dimfree.states.overlaps import Overlaps, factor
 
-MOST_PAIRS = 3000  # the widest network whose overlaps between all pairs of units are handled
+MOST_PAIRS = 3000  # the widest network for which overlaps between all pairs of units are computed
 
 
 class Particles(eqx.Module):

@@ -21,17 +21,17 @@ class Layout(NamedTuple):
 
     axes: tuple[Axis, ...]
     titles: tuple[str, ...]
-    keys: tuple[str, ...]  # of all points, titles first, then the axes in order
+    keys: tuple[str, ...]  # the keys of all points, by title first, then along the axes in order
     clock: Clock
 
     @property
     def dims(self) -> tuple[str, ...]:
-        """Of the grid."""
+        """The dimensions of the grid."""
         return ("description", *(axis.name for axis in self.axes))
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the grid."""
+        """The shape of the grid."""
         return (len(self.titles), *(len(axis.values) for axis in self.axes))
 
 
@@ -101,5 +101,5 @@ def _corner(largest: xr.Variable, part: xr.Variable) -> tuple[slice, ...]:
 def _column(values: Sequence[Any]) -> list[Any]:
     """The values of an axis as a column: numbers as numbers, all else as text."""
     plain = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    plain = plain and np.asarray(values).dtype.kind in "fi"  # numpy has no whole numbers beyond 64 bits
+    plain = plain and np.asarray(values).dtype.kind in "fi"  # numpy has no integers beyond 64 bits
     return [value if plain else str(value) for value in values]

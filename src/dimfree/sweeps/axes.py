@@ -11,9 +11,9 @@ from dimfree.problem import Problem
 from dimfree.problem.section import Section
 
 Values = tuple[Any, ...]
-_LARGEST = 1e300  # a larger number could lie at an infinite distance from another
+_LARGEST = 1e300  # the difference of two larger numbers could overflow
 _FORMED = ("linspace", "logspace")
-_CLOCK = ("run.until", "run.times", "run.points", "run.spacing")  # what all points share
+_CLOCK = ("run.until", "run.times", "run.points", "run.spacing")  # keys that all points share
 _FORMS = 'a list, {linspace = [first, last, count]}, {logspace = [first, last, count]} or {zip = {"key" = axis, ...}}'
 
 
@@ -96,7 +96,7 @@ def _values(problem: Problem, name: str, key: str, given: Any, distinct: bool = 
 def _has_one_twice(values: Values) -> bool:
     try:
         return len({*values}) < len(values)
-    except TypeError:  # lists and tables have no hash
+    except TypeError:  # lists and tables cannot be hashed
         return len({repr(value) for value in values}) < len(values)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Stroke = dict[str, Any]  # arguments of matplotlib's plot
-_FEW = 7  # curves that a legend can name
+_FEW = 7  # a legend names at most this many curves
 _MARKS, _STYLES = "os^Dv", ("-", "--", "-.", ":")  # together they make twenty curves distinct without colours
 _MARKERS = 8  # on a curve
 

@@ -17,14 +17,14 @@ from dimfree.problem import Problem
 from dimfree.results.dataset import identity
 from dimfree.sweeps.axes import Axis
 
-_LATE = 1e12  # later than any step of training
+_LATE = 1e12  # a time later than any step of training
 Grid = dict[tuple[int, ...], "Problem | str"]
 
 
 class Point(NamedTuple):
     """One account of one problem."""
 
-    place: tuple[int, ...]  # in the grid
+    place: tuple[int, ...]  # its place in the grid
     one: AnyDescription
     problem: Problem
     key: str  # content hash of all that decides its numbers
@@ -102,7 +102,7 @@ class Sweep:
         if self.steps is not None:
             counts = _steps(next(iter(problems.values())))
             return grid, Clock("step", counts, "steps of training")
-        times = self.problem.times  # of the base problem, so that they do not depend on the axes
+        times = self.problem.times  # the times of the base problem, which do not depend on the axes
         coarsest = max(problems.values(), key=lambda one: one.time_step)
         if (np.diff(np.rint(times / coarsest.time_step)) < 1).any():  # two saved times would lie within one step
             times = coarsest.times

@@ -10,7 +10,7 @@ from dimfree.description import AnyDescription
 from dimfree.machine import refuse_above_memory
 from dimfree.problem import Problem
 
-_OF_A_POINT = 2e4  # bytes: its problem, its key and what comes of it, without times and numbers
+_OF_A_POINT = 2e4  # bytes of a point's problem, key and outcome, without times and numbers
 _OF_A_TIME = 32.0  # bytes of a saved time in every problem
 _OF_A_VALUE = 64.0  # bytes of a number in the lists of an axis
 _WAY_OUT = "give its axes fewer values"
@@ -31,7 +31,7 @@ def refuse_large_grid(problem: Problem, over: Mapping[str, Any], descriptions: S
 
 def refuse_large_results(points: int, bytes_of_one: float) -> None:
     """Refuse to go on if all points, each as large as a finished one, would not fit into memory."""
-    needed = points * (_OF_A_POINT + 2 * bytes_of_one)  # point by point, and as one dataset
+    needed = points * (_OF_A_POINT + 2 * bytes_of_one)  # held twice: point by point, and as one dataset
     refuse_above_memory(needed, f"a sweep of {points} points like one of these", f"{_WAY_OUT}, or save fewer times")
 
 

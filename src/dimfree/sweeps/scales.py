@@ -8,7 +8,7 @@ import xarray as xr
 from dimfree.drawing import is_log_grid
 
 Vector = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-_MOST_TICKS = 8  # values that are all written at an axis
+_MOST_TICKS = 8  # up to this many values are all written at an axis
 
 
 def places(coordinate: xr.DataArray) -> tuple[Vector, bool]:

@@ -22,8 +22,8 @@ from dimfree.programs.compiled import quick_program
 from dimfree.results.record import join, refuse
 from dimfree.setting import model_of, speaking
 
-MOST = 16  # points at once: more are hardly faster, and leave fewer batches for several processes
-_SMALL = 1e6  # bytes of one point: larger arrays run at full speed alone
+MOST = 16  # points computed together; more are hardly faster, and leave fewer batches for several processes
+_SMALL = 1e6  # bytes; a point with larger arrays runs at full speed alone
 _LARGEST_START = 1e7  # bytes
 Theory = Evolution[Model, object, Any]
 Runner = Dynamics[Model, object, Any]

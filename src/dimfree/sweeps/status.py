@@ -10,7 +10,7 @@ from dimfree.results.store import save
 from dimfree.sweeps.assembly import assemble
 from dimfree.sweeps.store import Store
 
-_MOST = 6  # reasons that are printed
+_MOST = 6  # at most this many reasons are printed
 
 
 class Status(NamedTuple):

@@ -44,7 +44,7 @@ class Shelf:
         self._outcomes[outcome.key] = outcome
 
     def get(self, key: str) -> Outcome:
-        """A point that is there."""
+        """The result of a finished point."""
         return self._outcomes[key]
 
     def forget(self, key: str) -> None:
@@ -52,7 +52,7 @@ class Shelf:
         del self._outcomes[key]
 
     def failure(self, key: str) -> str:
-        """Why a point that is there has no numbers; empty where it has them."""
+        """Why a finished point has no numbers; empty if it has them."""
         return self._outcomes[key].failure
 
 
@@ -101,7 +101,7 @@ class Store(Shelf):
             ) from None
 
     def failure(self, key: str) -> str:
-        """Why a point that is there has no numbers, without reading those; empty where it has them."""
+        """Why a finished point has no numbers, without reading them; empty if it has them."""
         try:
             return str(read_group(self._points / key)["failure"])
         except (OSError, ValueError, KeyError):
@@ -112,7 +112,7 @@ class Store(Shelf):
         take_away(self._points / key)
 
     def metadata(self) -> tuple[Layout, dict[str, Any]]:
-        """What the store is about."""
+        """The attributes that say what the store is about."""
         if not self.path.is_dir():
             raise OutputError(f"there is no store {str(self.path)!r}; `dimfree sweep` writes one.")
         attrs = self._attributes()

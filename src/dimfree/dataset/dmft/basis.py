@@ -7,8 +7,8 @@ whatever the number of paths.
 import numpy as np
 from jaxtyping import Float64
 
-_DROP = 1e-10  # what is smaller, relative to the whole, is rounding
-_AGAIN = 0.1  # a rest smaller than this has lost digits to cancellation: project once more
+_DROP = 1e-10  # a new part smaller than this, relative to the whole, is rounding
+_AGAIN = 0.1  # a new part smaller than this has lost digits to cancellation, and is projected once more
 
 
 class Basis:
@@ -24,7 +24,7 @@ class Basis:
         return coordinates @ self._rows[: self.size]
 
     def split(self, function: Float64[np.ndarray, " P"]) -> tuple[Float64[np.ndarray, " size"], np.ndarray, float]:
-        """Its coordinates, and the direction and the norm of its rest, which is zero where the rest is rounding."""
+        """The coordinates of a function, and the direction and norm of what they leave; the norm is zero if that is rounding."""
         known, rest = self._rows[: self.size], function
         whole = norm = _norm(function)
         coordinates = np.zeros(self.size)
@@ -69,7 +69,7 @@ class Basis:
         return list(range(self.size - count, self.size))
 
     def _split_all(self, functions: Float64[np.ndarray, "p P"]) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates and rests of several functions at once: products of matrices, which cost a part of as many of vectors."""
+        """Coordinates and rests of several functions at once, by matrix products, which cost less than products of vectors."""
         known, rest = self._rows[: self.size], functions
         coordinates, norms = np.zeros((len(functions), self.size)), np.linalg.norm(functions, axis=1)
         for _ in range(2):

@@ -17,8 +17,8 @@ from dimfree.problem import Problem
 class DMFT(Memory[RevisitedModel, CommitteeStart | None]):
     """The limit of infinite dimension at a fixed number of samples per dimension and of steps.
 
-    Of networks of several units `paths` and `ensembles` are the fewest: there are as many paths as keep their bias small, up to
-    32,000, and no fewer than 12 ensembles; responses are those of linear units.
+    For networks of several units, `paths` and `ensembles` are lower limits: there are as many paths as keep the bias
+    small, up to 32,000, and at least 12 ensembles; responses are known for linear units only.
     """
 
     name: ClassVar[str] = "dmft"
@@ -30,7 +30,7 @@ class DMFT(Memory[RevisitedModel, CommitteeStart | None]):
     stochastic: ClassVar[bool] = True  # paths are drawn, unless every average closes
     paths: int = 4000
     ensembles: int = 4
-    responses: bool | None = None  # R and K; None: for smooth losses, up to 200 steps
+    responses: bool | None = None  # whether R and K are computed; None: for smooth losses, up to 200 steps
 
     def _theory(self, model: RevisitedModel) -> Account:
         if isinstance(model, CommitteeModel):
@@ -38,15 +38,14 @@ class DMFT(Memory[RevisitedModel, CommitteeStart | None]):
         return OneUnit(self.paths, self.ensembles, self.responses)
 
     def refuses(self, problem: Problem, model: RevisitedModel) -> str | None:
-        """Responses that do not exist, and rates that diverge, with their limit."""
+        """Refuse responses that do not exist, and rates that diverge, naming the largest stable rate."""
         return self._theory(model).refuses(problem, model)
 
     def cost(self, problem: Problem, model: RevisitedModel) -> Cost:
-        """By the theory of the model."""
         return self._theory(model).cost(problem, model)
 
     def accuracy(self, problem: Problem, model: RevisitedModel) -> float:
-        """The fluctuations of one data set in the dimension of the simulation."""
+        """Allow for the fluctuations of one data set in the dimension of the simulation."""
         return float(problem.dimension) ** -0.5
 
     def leaves_open(self, problem: Problem, model: RevisitedModel) -> str:
@@ -54,7 +53,7 @@ class DMFT(Memory[RevisitedModel, CommitteeStart | None]):
         return f"at dimension {problem.dimension:,}"
 
     def replicas(self, model: RevisitedModel, asked: int) -> int:
-        """Ensembles of paths stand for replicas: their spread is the error bar of the theory. An exact solution is one."""
+        """Ensembles of paths are the replicas: their spread is the error bar of the theory. An exact solution is a single one."""
         return self._theory(model).replicas(model, asked)
 
     def at_once(self, model: RevisitedModel) -> bool:
@@ -64,9 +63,9 @@ class DMFT(Memory[RevisitedModel, CommitteeStart | None]):
     def replica(
         self, model: RevisitedModel, start: CommitteeStart | None, times: Times, key: Key[Array, ""], number: int
     ) -> Mapping[str, Values]:
-        """One ensemble."""
+        """Solve one ensemble of paths."""
         return self._theory(model).replica(model, start, times, key, number)
 
     def warns(self, problem: Problem, model: RevisitedModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """The bias of few paths."""
+        """Warn of the bias of few paths."""
         return self._theory(model).warns(problem, model)

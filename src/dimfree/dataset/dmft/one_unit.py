@@ -32,10 +32,10 @@ class OneUnit(NamedTuple):
 
     paths: int
     ensembles: int
-    responses: bool | None  # R and K; None: for smooth losses, up to 200 steps
+    responses: bool | None  # whether R and K are computed; None: for smooth losses, up to 200 steps
 
     def refuses(self, problem: Problem, model: DataSetModel) -> str | None:
-        """The response of a path needs the second derivative of the loss; a rate that diverges is named with its limit."""
+        """Refuse responses without a second derivative of the loss, and rates that diverge, naming the largest stable rate."""
         if not self.responses or _is_smooth(model.limit):
             return _unstable(model.limit)
         smooth = (
@@ -49,7 +49,7 @@ class OneUnit(NamedTuple):
         )
 
     def cost(self, problem: Problem, model: DataSetModel) -> Cost:
-        """Cubic in the number of steps, quadratic without responses."""
+        """The cost is cubic in the number of steps, or quadratic without responses."""
         T = problem.steps(problem.run.until)
         if is_exact(model.limit):
             return Cost(1.5 + 5e-9 * T**3, T, 8.0 * 30 * T**2)
@@ -58,11 +58,10 @@ class OneUnit(NamedTuple):
         return Cost(2.0 + self.ensembles * paths * each, T, memory(T, paths, self.ensembles, responses))
 
     def replicas(self, model: DataSetModel, asked: int) -> int:
-        """Ensembles of paths stand for replicas: their spread is the error bar of the theory. An exact solution is one."""
+        """Ensembles of paths are the replicas: their spread is the error bar of the theory. An exact solution is a single one."""
         return 1 if is_exact(model.limit) else self.ensembles
 
     def warns(self, problem: Problem, model: DataSetModel) -> tuple[str, ...]:
-        """Nothing."""
         return ()
 
     def replica(

@@ -87,7 +87,7 @@ def solve_ensemble(
         way_out += ", or leave out the responses"
     refuse_above_memory(needed, f"the DMFT of {steps} steps with {paths} paths", way_out)
     seed = np.asarray(jax.random.key_data(jax.random.split(key, ensembles)))[number]
-    with threadpool_limits(1):  # threads wait for each other longer than these products take
+    with threadpool_limits(1):  # one thread: several would wait for each other longer than these products take
         found = _Ensemble(model, steps + 1, paths, np.random.default_rng(seed), responses).solve()
     alone: dict[str, Any] = {name: None if values is None else values[None] for name, values in found.items()}
     return PathDMFT(**alone)
@@ -104,7 +104,7 @@ class _Ensemble:
         zeta = basis.row(basis.normal(rng))
         self.weights = Weights(self.n, model.spherical, times, basis, rng)
         self.response = Response(self.n, times, paths) if responses else None
-        # where the curvature has no bound, derivatives of single paths explode and dominate K
+        # if the curvature is unbounded, derivatives of single paths explode and dominate K
         self.calm = model.task != "phase-retrieval"
         noise = basis.row(basis.normal(rng)) if model.has_teacher else np.zeros(paths)
         self.c = self._clusters(paths)
@@ -114,14 +114,14 @@ class _Ensemble:
         self.s[rng.permutation(paths)[: _rounded(self.n.b * paths, rng)]] = True
 
     def _clusters(self, paths: int) -> Float64[np.ndarray, " P"]:
-        """c, in its exact proportions; for two clusters the gauge y = c = 1 (3.2)."""
+        """The clusters c of all samples, in exact proportions; for two clusters the gauge y = c = 1 (3.2)."""
         if self.model.task != "three-clusters":
             return np.zeros(paths) if self.model.has_teacher else np.ones(paths)
         middle = _rounded(self.n.rho0 * paths, self.rng)
         return np.concatenate([np.zeros(middle), np.where(np.arange(paths - middle) % 2, -1.0, 1.0)])
 
     def solve(self) -> dict[str, Any]:
-        """All steps; what PathDMFT keeps of one ensemble."""
+        """Take all steps, and return what PathDMFT keeps of one ensemble."""
         w, seen = self.weights, np.empty((2, self.times))
         for t in range(self.times):
             h = jnp.asarray(w.m[t] * self.signal + w.field(t))  # (H1)
@@ -130,7 +130,7 @@ class _Ensemble:
                 raise DivergenceError(
                     f"the paths diverge at step {t} with eta = {self.n.eta:g}; lower eta (try {self.n.eta / 4:.2g})."
                 )
-            with np.errstate(over="ignore", invalid="ignore"):  # seen at the next step
+            with np.errstate(over="ignore", invalid="ignore"):  # the error shows at the next step
                 self._close(t, h)
         error = np.asarray(self.model.generalisation_error(jnp.asarray(w.m), jnp.asarray(w.C.diagonal())))
         weights = {"m": w.m, "C": w.C, "M": w.M, "generalisation_error": error}

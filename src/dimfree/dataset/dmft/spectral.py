@@ -15,7 +15,7 @@ from dimfree.dataset.multi_pass_model import MultiPassModel
 from dimfree.dataset.spectrum import require_vanilla, resolvent, top
 from dimfree.errors import RefusalError
 
-_TIGHT = 1.1  # radius of the contour over that of the spectrum: a loose one costs digits
+_TIGHT = 1.1  # radius of the contour over the radius of the spectrum; a wider contour loses digits
 
 
 class SpectralSolution(NamedTuple):

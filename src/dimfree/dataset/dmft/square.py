@@ -23,7 +23,7 @@ class SquareSolution(NamedTuple):
 
     m: Float64[np.ndarray, " n"]
     C: Float64[np.ndarray, "n n"]  # full overlap, symmetric
-    C12: Float64[np.ndarray, "n n"]  # of two runs with the same data and start, other batches and thermal noise
+    C12: Float64[np.ndarray, "n n"]  # overlap of two runs with the same data and start, but other noise
     R: Float64[np.ndarray, "n n"]  # R[t, s] = (1/N) tr dw(t)/dw(s+1), zero unless s < t
     K: Float64[np.ndarray, "n n"]  # response of the force, zero unless s <= t
     M: Float64[np.ndarray, "n n"]  # correlation of the force, symmetric
@@ -32,7 +32,7 @@ class SquareSolution(NamedTuple):
 
 
 class _Now(NamedTuple):
-    """What the responses at time t have collected of times r < t; all of it is linear in them."""
+    """Sums over times r < t of the responses at time t, in which they are linear."""
 
     R: Float64[np.ndarray, " t"]
     rho: float

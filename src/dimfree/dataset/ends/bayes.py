@@ -13,10 +13,10 @@ from dimfree.gaussian.residual_channel import label_information
 from dimfree.gaussian.sign_channel import sign_information
 from dimfree.programs.compiled import quick_program
 
-_LOWEST, _HIGHEST = 1e-9, 18.0  # of atanh sqrt(q/rho)
+_LOWEST, _HIGHEST = 1e-9, 18.0  # range of atanh sqrt(q/rho)
 _TOLERANCE, _STEPS = 1e-15, 200
 _NEAR, _POLISHED, _POLISHING = 1e-5, 1e-13, 8
-_NO_NOISE = 1e-12  # variance that stands in for none
+_NO_NOISE = 1e-12  # a variance that replaces 0, by which one cannot divide
 
 Information = Callable[[Float[Array, ""], Any], Float[Array, ""]]  # the conjugate of q at x, from a task's numbers
 

@@ -13,9 +13,9 @@ from jaxtyping import Array, Float
 from dimfree.errors import ProblemError
 from dimfree.machine import refuse_above_memory
 
-Given = Float[np.ndarray, "..."]  # in the shape that the file has
+Given = Float[np.ndarray, "..."]  # an array of any shape, as the file has it
 ROUNDING = 1e-9  # share of the largest eigenvalue below which a direction counts as empty
-_SQUARES = 6  # matrices that exist at once
+_SQUARES = 6  # matrices that are in memory together
 
 
 class Covariates(eqx.Module):

@@ -8,12 +8,10 @@ from dimfree.dataset.ends.end_model import EndModel
 from dimfree.dataset.ends.source import Pool
 from dimfree.functions.loss import Square
 
-_WELL_KNOWN = (
-    10  # samples per feature from which on the pool's covariance is that of fresh samples within a few per cent
-)
+_WELL_KNOWN = 10  # with more samples per feature, the covariance of the pool is right to within a few per cent
 _SIGMAS = 3.0  # standard errors by which R² must exceed what a Gaussian teacher can have
-_DOMINATED = 0.5  # share of the variance in one direction from which on the others hardly count
-_UNEQUAL = 0.6  # share of the larger class from which on theory, which knows equal classes alone, is distrusted
+_DOMINATED = 0.5  # if one direction has a larger share of the variance, the others hardly count
+_UNEQUAL = 0.6  # if the larger class has a larger share, the theory, which assumes equal classes, is distrusted
 
 
 def signal(pool: Pool) -> float:
@@ -26,7 +24,7 @@ def no_gaussian_teacher(model: EndModel) -> bool:
     if not isinstance(model.source, Pool) or model.task is None or model.task.labels != "sign":
         return False
     n, found = len(model.source.y), model.source.moments
-    expected = 1 - (1 - float(found.linear)) * n / (n - model.dimension)  # without what d features fit by accident
+    expected = 1 - (1 - float(found.linear)) * n / (n - model.dimension)  # less what d features fit by accident
     return expected - _SIGMAS * float(found.linear_error) > 2 / pi
 
 

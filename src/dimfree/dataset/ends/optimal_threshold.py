@@ -17,7 +17,7 @@ from dimfree.functions.residual_loss import Huber
 from dimfree.programs.compiled import quick_program
 
 THRESHOLDS = (1e-2, 1e2)
-_POINTS = 9  # of the grid, each way
+_POINTS = 9  # points of the grid along each axis
 
 
 def optimal_threshold(task: Task, samples: Numbers) -> Best:

@@ -28,7 +28,7 @@ class Features(NamedTuple):
         return Covariates(self.kappa1**2 * s + self.kappastar**2, share, phi2, self.rho)
 
     def drawn(self, F: Float[np.ndarray, "d D"], theta: Float[np.ndarray, " D"]) -> Covariates:
-        """These features, and the teacher z = theta.x/sqrt(D)."""
+        """Draw these features, and the teacher z = theta.x/sqrt(D)."""
         D = F.shape[1]
         s, directions = np.linalg.eigh(F @ F.T / D)
         kappa1 = float(self.kappa1)

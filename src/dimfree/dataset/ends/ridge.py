@@ -14,7 +14,7 @@ from dimfree.dataset.ends.covariates import Covariates
 from dimfree.dataset.ends.task import Task
 
 _TOLERANCE, _STEPS = 1e-13, 200
-_TINY = 1e-100  # stands in for no ridge where one divides by it
+_TINY = 1e-100  # a ridge that replaces 0, by which one cannot divide
 
 
 class RidgeEnd(NamedTuple):
@@ -29,7 +29,7 @@ class RidgeEnd(NamedTuple):
 
 
 class _Moments(NamedTuple):
-    """What the square loss sees of labels: c = E[y z]/rho and E[y²]."""
+    """The two numbers of the labels that matter for the square loss: c = E[y z]/rho and E[y²]."""
 
     c: Float[Array, ""]
     power: Float[Array, ""]

@@ -13,7 +13,7 @@ from dimfree.functions.loss import Square
 from dimfree.gaussian.sign_channel import fields
 from dimfree.programs.compiled import quick_program
 
-SETTLED = 1e-9  # what may be left of the equations
+SETTLED = 1e-9  # the largest violation of the equations that counts as solved
 
 
 class End(NamedTuple):
@@ -25,7 +25,7 @@ class End(NamedTuple):
     norm: Float[Array, ""]
     train_loss: Float[Array, ""]
     train_accuracy: Float[Array, ""]  # 1 for real labels, where it has no meaning
-    left: Float[Array, ""]  # of the equations; 0 for a closed form
+    left: Float[Array, ""]  # largest violation of the equations; 0 for a closed form
 
 
 def end_of(task: Task) -> End:

@@ -45,7 +45,7 @@ class Source(eqx.Module):
 
     @abstractmethod
     def test(self, task: Task, w: Vector, drawn: object, rng: np.random.Generator) -> Seen:
-        """Averages of the weights w over fresh samples."""
+        """Average what the weights w give over fresh samples."""
 
 
 class GaussianSource(Source):
@@ -89,7 +89,6 @@ class FeatureSource(Source):
         return Drawn(v, labelled(task, z, rng)), F
 
     def test(self, task: Task, w: Vector, drawn: object, rng: np.random.Generator) -> Seen:
-        """On fresh inputs."""
         assert isinstance(drawn, np.ndarray)
         v, z = self._seen(drawn, _TESTED, rng)
         return tested(task, v @ w / np.sqrt(len(w)), z)
@@ -132,7 +131,7 @@ class Pool(Source):
     moments: Moments
 
     def draw(self, task: Task, samples: int, d: int, rng: np.random.Generator) -> tuple[Drawn, object]:
-        """Rows of the pool."""
+        """Draw rows of the pool."""
         rows = rng.integers(len(self.y), size=samples)
         return Drawn(np.asarray(self.v)[rows], np.asarray(self.y)[rows]), None
 

@@ -18,7 +18,7 @@ from dimfree.gaussian.sign_channel import Fields, fields
 
 _DAMPING, _NEAR, _ITERATIONS = 0.2, 1e-3, 2000
 _POLISHED, _POLISHING = 1e-12, 30
-_SHORT = 0.01  # of the squared length of the weights that the square loss finds
+_SHORT = 0.01  # share of the squared length of the weights that the square loss finds
 
 Unknown = Float[Array, " 3"]  # log V, log q, atanh R
 

@@ -25,7 +25,7 @@ from dimfree.errors import DimfreeError, DivergenceError, RefusalError
 from dimfree.functions.loss import Square
 from dimfree.problem import Problem
 
-_REACH, _PANELS, _ORDER = 10.0, 80, 20  # of the integrals over a standard normal variable
+_REACH, _PANELS, _ORDER = 10.0, 80, 20  # of integrals over a standard normal variable
 _KEEP, _TOLERANCE, _ITERATIONS = 0.3, 1e-13, 20_000
 _NOT_UNIQUE = "with lambda = 0 and alpha <= 1 the minimum is not unique; raise lambda or alpha."
 NO_DESCENT = (
@@ -34,7 +34,7 @@ NO_DESCENT = (
 )
 
 
-_LAST: list[tuple[EndModel, Mapping[str, Float[Array, ""]]]] = []  # what was solved last
+_LAST: list[tuple[EndModel, Mapping[str, Float[Array, ""]]]] = []  # the last model that was solved, and its minimum
 
 
 class StaticLimit(NamedTuple):
@@ -67,11 +67,11 @@ class Static(Stationary[EndModel, None]):
         return None
 
     def cost(self, problem: Problem, model: EndModel) -> Cost:
-        """A fixed point of three numbers."""
+        """The cost is that of a fixed point of three numbers."""
         return Cost(1.5, 1, 0.0)
 
     def accuracy(self, problem: Problem, model: EndModel) -> float:
-        """The fluctuations of one data set in the dimension of the simulation."""
+        """Allow for the fluctuations of one data set in the dimension of the simulation."""
         return float(problem.dimension) ** -0.5
 
     def leaves_open(self, problem: Problem, model: EndModel) -> str:
@@ -79,7 +79,7 @@ class Static(Stationary[EndModel, None]):
         return f"at dimension {problem.dimension:,}"
 
     def warns(self, problem: Problem, model: EndModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """Assumptions of the theory that the data violate."""
+        """Say which assumptions of the theory the data violate."""
         return misfits(model)
 
     def solve(self, model: EndModel) -> Mapping[str, Float[Array, ""]]:
@@ -96,7 +96,7 @@ class Static(Stationary[EndModel, None]):
         if model.task is not None:
             return _learned(model.task)
         if not isinstance(model, DataSetModel):
-            raise RefusalError("where training on the sphere ends is not known here; set spherical = false.")
+            raise RefusalError("no theory says where training on the sphere ends; set spherical = false.")
         end = static_limit(model.limit)
         return {"risk": end.generalisation_error, "m": end.m, "norm": end.C, "train_loss": end.train_loss}
 

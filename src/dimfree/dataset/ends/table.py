@@ -17,7 +17,7 @@ from dimfree.tables import bundled, mixed_columns, read_table
 
 DIGITS = "digits"  # scikit-learn's bundled images, 1797 of 8 x 8 pixels; the label is whether the digit is even
 
-_COPIES, _SQUARES = 8, 6  # arrays of all features, and covariances of them, that exist at once
+_COPIES, _SQUARES = 8, 6  # arrays of all features, and of their covariances, that are in memory together
 
 Matrix = Float[np.ndarray, "n k"]
 Vector = Float[np.ndarray, " n"]

@@ -29,7 +29,7 @@ class Task(eqx.Module):
 
     @property
     def law(self) -> Mixture:
-        """Of real labels."""
+        """The law of real-valued labels."""
         return mixture(self.Delta, self.outliers)
 
     @property
@@ -43,11 +43,11 @@ class Task(eqx.Module):
         return jnp.sqrt(law.slope**2 * self.covariates.rho + law.variance - 2 * law.slope * m + q)
 
     def at(self, alpha: Float[Array, ""], lambda_: Float[Array, ""]) -> "Task":
-        """The same with other numbers of samples and another ridge."""
+        """The same task with other numbers of samples and another ridge."""
         return eqx.tree_at(lambda one: (one.alpha, one.lambda_), self, (alpha, lambda_))
 
     def losing(self, loss: Loss) -> "Task":
-        """The same with another loss."""
+        """The same task with another loss."""
         return eqx.tree_at(lambda one: one.loss, self, loss)
 
     def risk(self, m: Float[Array, "..."], q: Float[Array, "..."]) -> Float[Array, "..."]:

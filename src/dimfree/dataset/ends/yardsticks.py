@@ -17,7 +17,7 @@ from dimfree.problem import Problem
 from dimfree.setting import Variable
 
 _TEACHERS = "set data.kind = 'sign-teacher'"
-_NO_NOISE = 1e-12  # ridge that stands in for none
+_NO_NOISE = 1e-12  # a ridge that replaces 0, by which one cannot divide
 
 
 class MaxMargin(Stationary[EndModel, None]):
@@ -42,7 +42,7 @@ class MaxMargin(Stationary[EndModel, None]):
         return None
 
     def cost(self, problem: Problem, model: EndModel) -> Cost:
-        """A fixed point of three numbers."""
+        """The cost is that of a fixed point of three numbers."""
         return Cost(1.5, 1, 0.0)
 
     def accuracy(self, problem: Problem, model: EndModel) -> float:
@@ -61,7 +61,7 @@ class MaxMargin(Stationary[EndModel, None]):
 
 
 class BayesOptimal(Stationary[EndModel, None]):
-    """The error of the best learner that there is: the mean over the posterior of a Gaussian teacher."""
+    """The error of the best possible learner: the mean over the posterior of a Gaussian teacher."""
 
     name: ClassVar[str] = "bayes-optimal"
     summary: ClassVar[str] = "the smallest error that any learner can have on these data, in infinite dimension"
@@ -69,7 +69,7 @@ class BayesOptimal(Stationary[EndModel, None]):
     models: ClassVar[type[EndModel]] = EndModel
 
     def refuses(self, problem: Problem, model: EndModel) -> str | None:
-        """It is about teachers that nothing but their variance is known of."""
+        """Refuse teachers about which more is known than their variance."""
         if model.task is None:
             return f"the best learner is known for independent features and a sign or linear teacher; {_TEACHERS}."
         return why_not_best(model.task)

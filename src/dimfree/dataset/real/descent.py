@@ -45,7 +45,7 @@ class Dataset(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Runs on the same data from the same start: the batches each one follows, and the step its field is switched on."""
+    """Runs on the same data from the same start: the batches of each run, and the step at which its field is switched on."""
 
     chain: tuple[int, ...]
     since: Int[Array, " k"]
@@ -135,7 +135,7 @@ def _run(
     for seed in range(first, first + seeds):
         data_key, steps_key = seed_keys(key, seed)
         drawn = dataset_normals(data_key, samples, dimension)
-        # fetched at once: seeds in flight together would hold their data together
+        # fetched at once, because several unfinished seeds would keep all of their data in memory
         seen.append(jax.device_get(_one_seed(model, dimension, drawn, jnp.asarray(gaps), steps_key, columns)))
         _check_finite(seen[-1], steps, float(model.eta))
     return _Observed(*(np.stack(values) for values in zip(*seen, strict=True)))

@@ -27,10 +27,10 @@ from dimfree.problem import Problem
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-# products with the data matrix that a fit takes
+# how many products with the data matrix a fit takes
 _PASSES = {"square": 30.0, "logistic": 60.0, "hinge": 400.0, "huber": 150.0, "absolute": 600.0, "insensitive": 400.0}
-FITTED_BY = {"huber": "SciPy"}  # all others by scikit-learn
-_FLAT = 1e-5  # what may be left of a gradient
+FITTED_BY = {"huber": "SciPy"}  # all other losses are fitted by scikit-learn
+_FLAT = 1e-5  # a smaller gradient counts as converged
 _HARD = 1e5  # C of the hinge loss without ridge: margins are hard then
 
 
@@ -48,7 +48,7 @@ class Fitted(Memory[EndModel, None]):
     scatters: ClassVar[bool] = True
 
     def refuses(self, problem: Problem, model: EndModel) -> str | None:
-        """It fits convex losses of a teacher's labels, and does not know all of them."""
+        """Refuse losses that are not convex, or that scikit-learn does not have."""
         if model.task is None:
             return "scikit-learn's learners are fitted to labels of a teacher; set data.kind = 'sign-teacher'."
         if not model.descends:
@@ -71,7 +71,7 @@ class Fitted(Memory[EndModel, None]):
     def replica(
         self, model: EndModel, start: None, times: Times, key: Key[Array, ""], number: int
     ) -> Mapping[str, Values]:
-        """One data set; the same at every time."""
+        """Fit one data set; the result is the same at every time."""
         assert model.task is not None
         refuse_above_memory(
             24 * float(model.task.alpha) * model.dimension**2, "the data set", "lower dimension or data.samples"
@@ -98,7 +98,7 @@ def fitted_weights(task: Task, rows: Float[np.ndarray, "n d"], y: Float[np.ndarr
     """The minimum, by scikit-learn where it has a learner of that loss."""
     if isinstance(task.loss, Huber):
         return _huber(rows, y, float(task.loss.threshold), float(task.lambda_))
-    if task.labels == "sign" and len(np.unique(y)) == 1:  # a coin's luck on few samples: scikit-learn wants two classes
+    if task.labels == "sign" and len(np.unique(y)) == 1:  # by chance, and scikit-learn needs two classes
         rows, y = np.concatenate([rows, -rows[:1]]), np.append(y, -y[0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -142,7 +142,7 @@ def _huber(
         return float(value), ridge * w - rows.T @ force
 
     options = {"maxiter": 20_000, "ftol": 1e-15, "gtol": 1e-8}
-    with threadpool_limits(1):  # threads wait for each other longer than these products take
+    with threadpool_limits(1):  # one thread: several would wait for each other longer than these products take
         found = minimize(cost, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B", options=options)
     left = float(np.abs(found.jac).max())
     if not left < _FLAT * (1 + np.abs(rows.T @ np.clip(y, -threshold, threshold)).max()):

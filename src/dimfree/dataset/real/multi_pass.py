@@ -20,28 +20,26 @@ class RealUnit(NamedTuple):
     """The experiment of one unit; every replica has its own start, too."""
 
     def refuses(self, problem: Problem, model: DataSetModel) -> str | None:
-        """Nothing."""
         return None
 
     def cost(self, problem: Problem, model: DataSetModel) -> Cost:
-        """Two products with the data matrix a step, and its draw."""
+        """Count two products with the data matrix per step, and the draw of that matrix."""
         d, replicas, steps = model.dimension, problem.run.replicas, problem.steps(problem.run.until)
         entries = float(model.limit.alpha) * d**2
         seconds = 4.0 + replicas * entries * (1.2e-8 + 3e-10 * steps)
         return Cost(seconds, steps, dataset_memory(model.limit, d, len(problem.times), replicas))
 
     def replicas(self, model: DataSetModel, asked: int) -> int:
-        """As many data sets as asked for."""
+        """As many data sets as the run asks for."""
         return asked
 
     def warns(self, problem: Problem, model: DataSetModel) -> tuple[str, ...]:
-        """Nothing."""
         return ()
 
     def replica(
         self, model: DataSetModel, start: object, times: Times, key: Key[Array, ""], number: int
     ) -> Mapping[str, Values]:
-        """One data set, at the asked times."""
+        """Train on one data set, and observe at the asked times."""
         steps = np.rint(times / float(model.limit.eta)).astype(int)
         with in_words():
             run = simulate_dataset(model.limit, model.dimension, steps.tolist(), key, 1, number)
@@ -67,7 +65,6 @@ class MultiPassSGD(Memory[RevisitedModel, CommitteeStart | None]):
         return RealNetwork() if isinstance(model, CommitteeModel) else RealUnit()
 
     def cost(self, problem: Problem, model: RevisitedModel) -> Cost:
-        """By the experiment of the model."""
         return self._experiment(model).cost(problem, model)
 
     def at_once(self, model: RevisitedModel) -> bool:
@@ -77,5 +74,5 @@ class MultiPassSGD(Memory[RevisitedModel, CommitteeStart | None]):
     def replica(
         self, model: RevisitedModel, start: CommitteeStart | None, times: Times, key: Key[Array, ""], number: int
     ) -> Mapping[str, Values]:
-        """One data set, at the asked times."""
+        """Train on one data set, and observe at the asked times."""
         return self._experiment(model).replica(model, start, times, key, number)

@@ -18,10 +18,10 @@ from dimfree.gaussian.outputs.taught import bends, fields_left, seen_at
 from dimfree.gaussian.points import normal_points
 from dimfree.states.overlaps import Overlaps, factor
 
-_STEPS = {1: 0.05, 2: 0.2, 3: 0.4}  # of lattices, by how many fields are left
-_NODES = {1: 20, 2: 14, 3: 7}  # of panels
+_STEPS = {1: 0.05, 2: 0.2, 3: 0.4}  # steps of lattices, by how many fields are left
+_NODES = {1: 20, 2: 14, 3: 7}  # nodes of panels
 _SOBOL = Rule(sobol=2**14)
-_COUNTED = Rule(sobol=2**12)  # points of observables, which are averaged for every replica
+_COUNTED = Rule(sobol=2**12)  # the rule of observables, which are averaged for every replica
 _FINER, _MORE = 0.8, 4  # the rule that a lattice, or panels, are compared with
 _SCRAMBLES = 4
 

@@ -17,7 +17,7 @@ from dimfree.gaussian.any_loss.panels import panels
 from dimfree.gaussian.any_loss.preimages import standardised
 from dimfree.gaussian.points import normal_points
 
-_TAIL = 1e-10  # probability that a lattice leaves out
+_TAIL = 1e-10  # the probability that a lattice leaves out
 _SHORT = (-2.5, 0.0, 2.5)  # cuts of a coordinate along which nothing bends
 
 

@@ -21,8 +21,8 @@ from dimfree.gaussian.outputs.averages import Seen, flipped
 from dimfree.gaussian.outputs.points import Rule
 from dimfree.states.overlaps import Overlaps, factor
 
-_FAR = 1e3  # standard deviations at which a boundary lies that is not there
-_THIN = 1e-9  # of its standard deviation: the least width that a conditional law has
+_FAR = 1e3  # a missing boundary is put this many standard deviations away
+_THIN = 1e-9  # smallest width of a conditional law, as a share of its standard deviation
 
 
 def fields_left(task: Task, width: int) -> int:

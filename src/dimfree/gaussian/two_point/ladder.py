@@ -17,7 +17,7 @@ from dimfree.gaussian.one_point import hermite_moments
 from dimfree.gaussian.two_point.linear import hinges, piecewise_linear
 from dimfree.gaussian.two_point.quadrature import smooth, split
 
-_FINER = 4 / 3  # the rule by which another one is judged
+_FINER = 4 / 3  # how much finer the rule is by which another one is judged
 
 
 class TwoPoint(NamedTuple):

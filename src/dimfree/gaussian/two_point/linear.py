@@ -15,7 +15,7 @@ from dimfree.functions.activation import PiecewiseLinear
 from dimfree.gaussian.arcsine import arcsine
 from dimfree.gaussian.nodes import gauss_legendre
 
-_NOTHING = 4e-15  # share of a variance that rounding leaves where there is none
+_NOTHING = 4e-15  # a smaller share of a variance is rounding
 Number = float | Float[Array, "..."]
 
 

@@ -13,9 +13,9 @@ from dimfree.gaussian.one_point import split_rule
 from dimfree.gaussian.resolution import resolution
 
 _Triple = tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]
-_TURNED = 4.0  # beyond this a function such as tanh is straight to a thousandth
+_TURNED = 4.0  # beyond this argument a function such as tanh is straight to within a thousandth
 NODES = 48  # Gauss-Legendre nodes between two kinks
-BATCH = 16  # pairs evaluated together; bounds the memory at any width
+BATCH = 16  # pairs that are evaluated together, which bounds the memory at any width
 
 
 def smooth(sigma: Activation, g: Activation, q_u: Array, c: Array, q_w: Array, finer: float = 1.0) -> _Triple:

@@ -25,19 +25,19 @@ from dimfree.gaussian.series import normalised_hermite
 from dimfree.states.overlaps import Overlaps, factor
 
 _MOST_DIRECTIONS = 4
-_SHARPEST = 1 / 8  # functions that need a finer step at variance 4 than this are left to sampling
-_ORDERS = 16  # of Mehler's formula between two others
-_SIDE = {1: 48, 2: 16}  # nodes of one axis evaluated together
+_SHARPEST = 1 / 8  # functions that need a finer step than this at variance 4 are left to sampling
+_ORDERS = 16  # orders of Mehler's formula between two other units
+_SIDE = {1: 48, 2: 16}  # nodes of one axis that are evaluated together
 _MOST = {
     1: 64,
     2: 24,
 }  # such blocks on one axis: for tanh below 1e-8 up to a variance of 50; what is missing is estimated
 _MOST_BESIDES, _MOST_INNER = 14, 5  # when there are more students; and blocks of 48 for what the others do
-_FINER = 4 / 3  # the rule by which another one is judged
-_ROUNDING = 1e-12  # relative; no rule is called better than this
+_FINER = 4 / 3  # how much finer the rule is by which another one is judged
+_ROUNDING = 1e-12  # no rule is said to have a smaller relative error than this
 
 
-_Function = Activation | tuple[tuple[int, ...], ...]  # of the teacher units, or the terms of a link
+_Function = Activation | tuple[tuple[int, ...], ...]  # functions of the teacher units, or the terms of a link
 
 
 class _Outer(NamedTuple):
@@ -46,7 +46,7 @@ class _Outer(NamedTuple):
     sigma: Activation
     target: _Function
     students: int  # one or two
-    others: int  # students that are not
+    others: int  # students that are not integrated over
     finer: float
     orders: int
 

@@ -63,7 +63,7 @@ class CloudField(Field):
     canonical: ClassVar[float] = 1.0
     model: TeacherModel
     weights: Float[Array, " c"]
-    a: Float[Array, ""] | Float[Array, " n"]  # of all neurons, or of each
+    a: Float[Array, ""] | Float[Array, " n"]  # one second layer for all neurons, or one for each
     inverse: Float[Array, "k k"]  # P^-1
     angles: tuple[Float[Array, " x"], Float[Array, " x"]]  # a rule for the angle between two orthogonal parts
 
@@ -88,7 +88,7 @@ class CloudField(Field):
         return Neurons(a[:, None] * dM, a * (alpha * r - Br)), 0.5 * twice
 
     def squares(self, particles: Neurons) -> Neurons:
-        """Those along the teacher add up to M P^-1 M."""
+        """The squared overlaps M P^-1 M along the teacher, and the squared norm of the rest."""
         return Neurons(particles.M @ self.inverse * particles.M, particles.r**2)
 
 
@@ -109,7 +109,7 @@ class NetworkField(Field):
     teachers: Float[Array, "k d"]
 
     def overlaps(self, weights: Float[Array, "p d"]) -> Overlaps:
-        """Measured on the vectors."""
+        """The overlaps, measured on the vectors."""
         d = weights.shape[1]
         return Overlaps(weights @ weights.T / d, weights @ self.teachers.T / d, self.second_layer)
 

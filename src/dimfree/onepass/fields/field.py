@@ -15,25 +15,23 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-_ROUNDING = 1e-8  # relative rise of the risk in one step that counts as rounding
+_ROUNDING = 1e-8  # a relative rise of the risk per step up to this counts as rounding
 _CHECKPOINTS = 32  # states kept between two times for a gradient; the others are computed again
-_SHARES, _WEIGHTS = (0.0, 0.5, 0.5, 1.0), (1.0, 2.0, 2.0, 1.0)  # of the four stages of Runge and Kutta
+_SHARES, _WEIGHTS = (0.0, 0.5, 0.5, 1.0), (1.0, 2.0, 2.0, 1.0)  # weights of the four Runge-Kutta stages
 Carry = TypeVar("Carry")
 
 
 class Field(eqx.Module):
-    """The velocity of each particle in the company of all, in the time of section 0 (particles' = -grad Psi)."""
+    """The velocity of each particle among all particles, in the time of section 0 (particles' = -grad Psi)."""
 
-    canonical: ClassVar[float] = (
-        0.5  # what its risk is to be multiplied with to be E(y - f)²/2; here it is R = E(y - f)²
-    )
+    canonical: ClassVar[float] = 0.5  # factor that turns its risk into E(y - f)²/2; here the risk is R = E(y - f)²
 
     @abstractmethod
     def terms(self, particles: Any) -> tuple[Any, Float[Array, ""]]:
         """The velocities and the risk."""
 
     def projected(self, particles: Any) -> Any:
-        """The nearest particles that are allowed."""
+        """The nearest allowed particles."""
         return particles
 
     def squares(self, particles: Any) -> Any:

@@ -30,11 +30,11 @@ class Kept(NamedTuple):
 class Form(eqx.Module, Generic[M]):
     """One reduction of the distributional dynamics to particles of a few numbers."""
 
-    step: ClassVar[float]  # of the solver, small enough for ordinary problems
+    step: ClassVar[float]  # step of the solver, small enough for ordinary problems
 
     @abstractmethod
     def law(self, model: M, start: Start, count: int) -> tuple[Any, Kept]:
-        """At most `count` particles that stand for the law of a Gaussian start."""
+        """Return at most `count` particles that represent the law of a Gaussian start."""
 
     def size(self, model: M, alike: bool, count: int) -> int:
         """How many particles stand for the law of a start (`alike`: of one second layer) where at most `count` are wanted."""
@@ -46,7 +46,7 @@ class Form(eqx.Module, Generic[M]):
 
     @abstractmethod
     def field(self, model: M, kept: Kept) -> Trained:
-        """What moves the particles."""
+        """Return the field that moves the particles."""
 
     @abstractmethod
     def observe(self, model: M, kept: Kept, particles: Any) -> dict[str, Float[Array, "t n ..."]]:
@@ -54,11 +54,11 @@ class Form(eqx.Module, Generic[M]):
 
     @abstractmethod
     def seconds(self, model: M, count: int) -> float:
-        """What one evaluation of the field costs with so many particles."""
+        """Predict the cost of one evaluation of the field with this many particles."""
 
     @abstractmethod
     def refuses(self, problem: OnePassProblem, model: M) -> str | None:
-        """What it is not derived for, in one sentence."""
+        """Say what it is not derived for, in one sentence."""
 
     def accuracy(self, problem: OnePassProblem, model: M, own_start: bool) -> float:
         """Finite width, the draw of the start unless it is the network's own, and the fluctuations of SGD."""
@@ -66,7 +66,7 @@ class Form(eqx.Module, Generic[M]):
         return 1 / model.width + drawn + model.fluctuation
 
     def warns(self, problem: OnePassProblem, model: M, seen: Mapping[str, Values], own_start: bool) -> tuple[str, ...]:
-        """What to distrust in its account, one sentence each."""
+        """Say what to distrust in its account, one sentence each."""
         return ()
 
     def bath(self, model: M, field: Trained) -> tuple[RadialField, Bath]:

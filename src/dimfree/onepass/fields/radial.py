@@ -18,7 +18,7 @@ from dimfree.functions.activation import Activation
 from dimfree.gaussian.directions import RadialTable, check_contrast, check_dimension, chi_gauss, radial_table
 from dimfree.onepass.fields.field import Field
 
-_MANY = 40  # dimensions from which the average over directions is smooth enough for few nodes
+_MANY = 40  # from this dimension on, the average over directions is smooth enough for few nodes
 
 
 class RadialField(Field):

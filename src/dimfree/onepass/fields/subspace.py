@@ -28,10 +28,10 @@ from dimfree.gaussian.nodes import trapezoid
 from dimfree.gaussian.one_point import split_rule
 from dimfree.onepass.fields.field import Field
 
-ORDERS = 8  # leaves out less than 1e-9 of the risk from d = 20 on, and 1e-4 at d = 4
+ORDERS = 8  # orders kept; they leave out less than 1e-9 of the risk for d >= 20, and 1e-4 at d = 4
 _TOGETHER = 16384  # neurons times nodes evaluated together; bounds the memory at any number of them
-_SPACING = {1: 0.25, 2: 0.35, 3: 0.6}  # of nodes for smooth labels, by the number of directions
-_BEYOND = 1e-9  # the share of E|z|^2degree outside their ball
+_SPACING = {1: 0.25, 2: 0.35, 3: 0.6}  # distance of nodes for smooth labels, by the number of directions
+_BEYOND = 1e-9  # the share of E|z|^(2 degree) that may lie outside the ball of nodes
 _PIECE = {1: 32, 2: 20, 3: 12}  # nodes between two kinks
 
 

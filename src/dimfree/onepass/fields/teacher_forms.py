@@ -33,7 +33,7 @@ from dimfree.states.overlaps import factor
 from dimfree.states.particles import Particles, particles
 
 MOST_DIRECTIONS = 3
-_PAIRED = 2  # directions up to which a cloud of pairs is affordable
+_PAIRED = 2  # a cloud of pairs is affordable for at most this many directions
 _LAYERS = 2  # values of the second layer at every point: the halves of its law
 _REST = {1: 5, 2: 3, 3: 3}  # points in the norm of the rest, by the number of directions
 
@@ -42,7 +42,7 @@ class _GaussForm(Form[TeacherModel]):
     """The law of a start is a Gauss rule."""
 
     def refuses(self, problem: OnePassProblem, model: TeacherModel) -> str | None:
-        """More than a few independent directions, and noise."""
+        """Refuse more than a few independent directions, and noise on the weights."""
         k = model.units
         if k > MOST_DIRECTIONS:
             return (
@@ -88,7 +88,7 @@ class CloudForm(_GaussForm):
         return _overlaps(model, kept, overlaps)
 
     def seconds(self, model: TeacherModel, count: int) -> float:
-        """All pairs at all angles."""
+        """Count all pairs of particles at all angles."""
         return 5e-4 + 1e-8 * ANGLES * count**2
 
 
@@ -114,12 +114,12 @@ class SubspaceForm(_GaussForm):
         return points, Kept(mass, points.a)
 
     def own(self, model: TeacherModel, start: Start) -> tuple[SubspaceNeurons, Kept]:
-        """All numbers of the neurons."""
+        """The neurons of the network as particles, with all of their numbers."""
         points = _measured(model, start)
         return points, Kept(equal(model.width), points.a)
 
     def field(self, model: TeacherModel, kept: Kept) -> Trained:
-        """What is trained moves and decays."""
+        """The field, in which only what is trained moves and decays."""
         plane, A = _plane(model.target), factor(model.target.P, model.units)
         moments = cosine_moments(model.dimension - model.units, ORDERS)
         return subspace_trained(model, kept, plane, model.target(plane.z @ A.T), moments)
@@ -133,7 +133,7 @@ class SubspaceForm(_GaussForm):
         return seen | ({"bias": particles.b} if model.offsets else {})
 
     def seconds(self, model: TeacherModel, count: int) -> float:
-        """All particles at all nodes, in all orders."""
+        """Count all particles at all nodes, in all orders."""
         return 5e-4 + _plane(model.target).weights.size * count * _order_seconds(model.activation)
 
 

@@ -30,16 +30,14 @@ class Trained(Field):
         return moved, self.inner.canonical * risk + self.paid(particles)
 
     def paid(self, particles: Any) -> Float[Array, ""]:
-        """What falls beside the risk."""
+        """The part of the falling functional beside the risk."""
         sizes = jax.tree.map(lambda squares: jnp.sum(self.mass @ squares), self.inner.squares(particles))
         return 0.5 * jax.tree.reduce(jnp.add, jax.tree.map(_weighted, self.rates, self.decays, sizes))
 
     def projected(self, particles: Any) -> Any:
-        """Those of the inner field."""
         return self.inner.projected(particles)
 
     def squares(self, particles: Any) -> Any:
-        """Those of the inner field."""
         return self.inner.squares(particles)
 
 

@@ -1,4 +1,4 @@
-"""How the inputs are correlated: x ~ N(0, Sigma/d), and Sigma by its eigenvalues, as a matrix, or that of rows of your own.
+"""How the inputs are correlated: x ~ N(0, Sigma/d), with Sigma given by eigenvalues, as a matrix, or by rows of your own.
 
 The trace of Sigma is the dimension unless `normalise` is false, so that a learning rate means about the same for all of them.
 """
@@ -100,7 +100,7 @@ AnyCovariance = Annotated[
 
 
 def spelled_covariance(values: dict[str, Any]) -> dict[str, Any]:
-    """A covariance that names a file of rows is one of features, also without its kind."""
+    """A covariance that names a file of rows has kind "features", even if the kind is left out."""
     given = values.get("covariance")
     if isinstance(given, dict) and "file" in given and "kind" not in given:
         return {**values, "covariance": {"kind": "features", **given}}
@@ -137,7 +137,7 @@ class Covariance:
 
 
 def _as_file(given: Any) -> Path:
-    """A path as it is, and an array as a temporary file."""
+    """A path stays as it is; an array is written to a temporary file."""
     if isinstance(given, str | Path):
         return Path(given)
     return array_file(given)

@@ -1,4 +1,4 @@
-"""Where teachers lie in the eigenbasis of a covariance."""
+"""The directions of teachers in the eigenbasis of a covariance."""
 
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal

@@ -11,12 +11,12 @@ import numpy as np
 from jaxtyping import Float
 
 MOST_LEVELS = 500  # eigenvalues that have equations of their own; more are reduced to nodes
-STEPS = (8, 12, 16, 24, 32, 48)  # of Lanczos
-ACCURATE = 1e-7  # relative error of a risk
+STEPS = (8, 12, 16, 24, 32, 48)  # numbers of Lanczos steps that are tried
+ACCURATE = 1e-7  # relative error of a risk that nodes may cause
 _TIMES = 24
-_NEEDED = 0.6  # steps over the square root of the largest eigenvalue times the time (the table of section 2)
+_NEEDED = 0.6  # steps needed, per square root of (largest eigenvalue times time): the table of section 2
 _PER_PRODUCT = 1.2e-9  # CPU seconds for the product of two rows, per coordinate
-_FAINT = 1e-12  # share of a sum at the start below which an error is not reported
+_FAINT = 1e-12  # an error is not reported once its sum has fallen below this share of its start
 _LOST = 1e-12  # share of the largest length below which a direction counts as zero
 
 Matrix = Float[np.ndarray, "_ _"]

@@ -60,7 +60,7 @@ class Spectrum(NamedTuple):
 
     values: Float[np.ndarray, " b"]  # s_b
     multiplicities: Int[np.ndarray, " b"]  # d_b
-    basis: Float[np.ndarray, "d d"] | Int[np.ndarray, " d"] | None = None  # columns, or a permutation; None: the same
+    basis: Float[np.ndarray, "d d"] | Int[np.ndarray, " d"] | None = None  # columns, or a permutation; None: no change
     pool: Pool | None = None
 
     @property
@@ -94,7 +94,7 @@ class Spectrum(NamedTuple):
         return np.repeat(self.values, self.multiplicities)
 
     def into_eigenbasis(self, vectors: Matrix) -> Matrix:
-        """Rows of vectors in the user's coordinates, in those of the eigenbasis."""
+        """Turn rows of vectors from the user's coordinates into those of the eigenbasis."""
         if self.basis is None:
             return vectors
         return vectors[:, self.basis] if self.basis.ndim == 1 else vectors @ self.basis
@@ -115,7 +115,7 @@ class Spectrum(NamedTuple):
 
 
 def spectrum(covariance: AnyCovariance, dimension: int) -> Spectrum:
-    """That of a problem of this dimension."""
+    """The spectrum of a covariance at this dimension."""
     match covariance:
         case Isotropic():
             return Spectrum(np.ones(1), np.array([dimension]))

@@ -1,4 +1,4 @@
-"""Kinds of data, side by side: a folder each, and a line in the table."""
+"""Kinds of data: one folder for each, and one line in the table below."""
 
 from dimfree.onepass.kinds.clusters import KIND as _CLUSTERS
 from dimfree.onepass.kinds.gaussians import KIND as _GAUSSIANS

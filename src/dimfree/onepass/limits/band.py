@@ -58,7 +58,7 @@ class _LinearNoise(Equations[TeacherModel, _Noisy]):
     atol: float = 1e-8
 
     def cost(self, problem: Problem, model: TeacherModel) -> Cost:
-        """Those of the ODE, times the directions of its Jacobian."""
+        """Count the ODE, times the number of directions of its Jacobian."""
         ode, p, k = HighDimensional().cost(problem, model), model.width, model.units
         D = p * k + p * (p + 1) // 2 + p
         return Cost(D * ode.seconds, ode.steps, D * ode.memory)

@@ -1,4 +1,4 @@
-"""Why equations of a limit blow up, where that is not the size of the steps: which number of the problem is too large."""
+"""Why the equations of a limit blow up, if not by the size of the steps: which number of the problem is too large."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def why_no_first_step(model: DirectionsModel, state: object, largest: float) -> 
 
 
 def extreme_number(model: DirectionsModel) -> str | None:
-    """The largest number of a problem if it is beyond all that is meant, and what to do about it, as the end of a sentence."""
+    """The largest number of a problem, if it is absurdly large, and what to do about it, as the end of a sentence."""
     numbers = {name: value for name, value in _numbers(model) if name != "training.learning_rate"}
     name = max(numbers, key=lambda one: numbers[one])
     return f"lower {name}, which is {numbers[name]:.3g}" if numbers[name] > EXTREME else None

@@ -1,4 +1,4 @@
-"""What to distrust in a limit of one-pass SGD, in sentences: the size of what each one leaves out, where it can be known."""
+"""Warnings about limits of one-pass SGD: how large the terms are that a limit leaves out, where that can be known."""
 
 from collections.abc import Iterator, Mapping
 
@@ -16,12 +16,12 @@ from dimfree.programs.compiled import brief_program
 from dimfree.states.overlaps import Overlaps
 
 BADLY = 1.5  # a spread that is wrong by more than this factor is refused
-SLIGHTLY = 1.1  # from this factor on a wrong spread is reported
-APART = 1.25  # the same for a risk
-_LARGE = 0.05  # eigenvalue times step from which the order beyond the ode is a per cent
-_LOST = 10  # times rtol and the second moment of the target: what cancellation leaves of a risk
-_POINTS = 3000  # of the Gaussian averages here: both orders are seen at the same points
-_LOOKS = 6  # at how many of the saved times the spread is looked at
+SLIGHTLY = 1.1  # a spread that is wrong by more than this factor is reported
+APART = 1.25  # a risk that is wrong by more than this factor is reported
+_LARGE = 0.05  # eigenvalue times step at which the terms beyond the ode reach a per cent
+_LOST = 10  # a risk below this number times rtol times E[f*²] is lost to cancellation
+_POINTS = 3000  # sample points of the Gaussian averages here; both orders use the same points
+_LOOKS = 6  # how many of the saved times are checked for their spread
 
 
 def too_few_dimensions(model: DirectionsModel) -> Iterator[str]:

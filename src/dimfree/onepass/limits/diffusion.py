@@ -33,11 +33,11 @@ from dimfree.random_numbers import normals
 from dimfree.states.overlaps import Overlaps
 
 _POINTS = (
-    150  # of the Gaussian averages in the noise of one path and step: the exact rule for squares of width 1 has 147
+    150  # points of Gaussian averages in the noise of one path and step; the exact rule for squares of width 1 has 147
 )
-_BLOCK = 50_000  # numbers held at once per field: what stays in the cache
-_OFTEN = 0.01  # share of the steps that may end outside of all possible overlaps
-_CHECKPOINTS = 32  # states kept between two asked times for derivatives
+_BLOCK = 50_000  # numbers per field that are held together, so that they stay in the cache
+_OFTEN = 0.01  # share of the steps that may end at overlaps which no weights have
+_CHECKPOINTS = 32  # states between two asked times that are kept for derivatives
 
 
 class Paths(eqx.Module):
@@ -46,9 +46,9 @@ class Paths(eqx.Module):
     overlaps: Overlaps
     norms: Float[Array, "r p"]
     time: Float[Array, ""]
-    stride: Float[Array, ""]  # the next step, if no asked time cuts it
+    stride: Float[Array, ""]  # the length of the next step, unless an asked time comes first
     steps: Int[Array, ""]
-    outside: Float[Array, ""]  # sum over steps of the share of paths that left all possible overlaps
+    outside: Float[Array, ""]  # sum over steps of the share of paths that ended at impossible overlaps
     key: Key[Array, ""]
 
 
@@ -64,7 +64,7 @@ class Diffusion(Evolution[TeacherModel, Start, Paths]):
     needs: ClassVar[frozenset[str]] = frozenset({"pairs"})
     stochastic: ClassVar[bool] = True
     scatters: ClassVar[bool] = True
-    resolution: float = 0.1  # how much a step may be of the shortest time scale
+    resolution: float = 0.1  # the longest step, as a share of the shortest time scale
 
     def refuses(self, problem: Problem, model: TeacherModel) -> str | None:
         """It is the next order after the ODE, so it holds where the ODE does and the noise of a step is of leading order."""
@@ -77,7 +77,7 @@ class Diffusion(Evolution[TeacherModel, Start, Paths]):
         return None if start is None else refused_spread(model, start)
 
     def warns(self, problem: Problem, model: TeacherModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """Where along the run the noise of a step is not that of leading order."""
+        """Say where along the run the noise of a step is not that of leading order."""
         return tuple(misstated_spread(model, seen, problem.times))
 
     def cost(self, problem: Problem, model: TeacherModel) -> Cost:
@@ -130,7 +130,7 @@ class Diffusion(Evolution[TeacherModel, Start, Paths]):
         )
 
     def _step(self, model: TeacherModel, nodes: Rule, state: Paths, end: Array) -> Paths:
-        """One step of all paths, cut at the asked time and where the schedule jumps."""
+        """Take one step of all paths, which ends early at an asked time or where the schedule jumps."""
         t, jumps = state.time, model.schedule.jumps
         end = jnp.minimum(end, jnp.min(jnp.where(t < jumps, jumps, jnp.inf), initial=jnp.inf))
         h = jnp.minimum(jnp.maximum(state.stride, model.time_step), end - t)

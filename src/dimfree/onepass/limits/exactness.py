@@ -1,4 +1,4 @@
-"""What to distrust in the Gaussian averages of a run: their error is estimated at a few of the states that it went through."""
+"""Warnings about the Gaussian averages of a run, whose errors are estimated at a few of its states."""
 
 from collections.abc import Iterator, Mapping
 
@@ -17,12 +17,12 @@ from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.programs.compiled import brief_program
 from dimfree.states.overlaps import Overlaps
 
-_KERNELS = 1e-8  # largest error of the two-point kernels that goes without a word, of their size
+_KERNELS = 1e-8  # a larger relative error of the two-point kernels causes a warning
 _CURVE, _AMPLIFIED = (
     1e-3,
     5,
-)  # the same for curves of other losses, and how much errors of velocities grow (losses.md, 2)
-_QUADRATURE, _SAMPLED = 1e-4, 1e-2  # the same for the variance term, of its norm (docs/accuracy.md)
+)  # the same for curves of other losses, and how much the errors of velocities grow along a curve (losses.md, 2)
+_QUADRATURE, _SAMPLED = 1e-4, 1e-2  # the same for the variance term, relative to its norm (docs/accuracy.md)
 
 
 def inexact_kernels(model: TargetModel, variances: Values, times: Times) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Limits as differential equations: one adaptive integration for all, with error control, divergence and failures.
 
-A limit says what moves (`initial`), how fast (`velocity`) and when it is lost (`size`); the rest is here.
+A limit says what moves (`initial`), how fast (`velocity`) and when it has diverged (`size`); the rest is here.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from dimfree.problem import Problem
 
 _BLOW_UP = 1e6  # overlaps beyond this never come back
 _DENSE = 400  # unknowns; larger states take explicit steps, however stiff, because implicit ones need all derivatives
-_PAYS = 100  # eta_a per unknown from which they are cheaper than the explicit steps that stability asks for
+_PAYS = 100  # eta_a per unknown above which implicit steps are cheaper than the explicit ones that stability needs
 Y = TypeVar("Y")
 M = TypeVar("M", bound=DirectionsModel, contravariant=True)
 
@@ -95,7 +95,7 @@ class Integration(Flow[M, Start, Y], Dynamics[M, Start, Integrated[Y]], Generic[
         return model.schedule.jumps
 
     def tolerances(self, model: M) -> tuple[float, float]:
-        """Those of the description, unless averages jump by more."""
+        """The tolerances of the description, or larger ones if averages jump by more."""
         return max(self.rtol, model.roughness), max(self.atol, model.roughness)
 
     def controller(self, model: M, until: Float[Array, ""]) -> diffrax.AbstractStepSizeController[Any, Any]:
@@ -112,10 +112,10 @@ class Equations(Integration[M, Y], Evolution[M, Start, Integrated[Y]], Generic[M
     models: ClassVar[type[DirectionsModel]] = TeacherModel
     needs: ClassVar[frozenset[str]] = frozenset({"pairs"})
     chunk: ClassVar[int] = 16
-    any_loss: ClassVar[bool] = False  # whether they ask a model for its averages, whatever its loss is
+    any_loss: ClassVar[bool] = False  # whether the equations use the model's averages, whatever its loss is
 
     def remedy(self, model: M) -> str:
-        """What to change when the equations blow up, as the end of a sentence."""
+        """Say what to change when the equations blow up, as the end of a sentence."""
         if extreme := extreme_number(model):
             return extreme
         projectable = not model.spherical and not model.momentum
@@ -128,11 +128,11 @@ class Equations(Integration[M, Y], Evolution[M, Start, Integrated[Y]], Generic[M
         return not_derived(model)
 
     def warns(self, problem: Problem, model: M, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """Risks that the tolerance does not resolve."""
+        """Warn of risks that the tolerance does not resolve."""
         return (*super().warns(problem, model, seen), *unresolved(model, seen, self.rtol))
 
     def failure(self, model: M, state: Integrated[Y]) -> str | None:
-        """Where the equations blew up, or the solver gave up, and what to try."""
+        """Say where the equations blew up or the solver gave up, and what to try."""
         if state.alive:
             return None
         t, gamma = float(state.time), float(model.gamma)

@@ -26,7 +26,7 @@ from dimfree.problem import Problem
 
 
 class LinearNetwork(Description[StructuredModel, Start]):
-    """The mean risk of linear networks as it is: a reference for experiments and limits alike."""
+    """The exact mean risk of linear networks: a reference for experiments and limits alike."""
 
     name: ClassVar[str] = "linear-mean"
     summary: ClassVar[str] = (
@@ -37,7 +37,7 @@ class LinearNetwork(Description[StructuredModel, Start]):
     needs: ClassVar[frozenset[str]] = frozenset({"pairs"})
 
     def refuses(self, problem: Problem, model: StructuredModel) -> str | None:
-        """Anything that is not linear in the first layer."""
+        """Refuse anything that is not linear in the first layer."""
         if why := square_only(problem, model):
             return why
         if not is_linear(model):
@@ -55,13 +55,13 @@ class LinearNetwork(Description[StructuredModel, Start]):
         return None
 
     def cost(self, problem: Problem, model: StructuredModel) -> Cost:
-        """One eigenproblem, or powers of a matrix three times as large."""
+        """Count one eigenproblem, or powers of a matrix three times as large."""
         n, times = model.s.size, len(problem.times)
         seconds = 1e-8 * n**3 + (5e-9 * times * 20 * (3 * n) ** 3 if model.momentum else 0.0)
         return Cost(1.0 + seconds, times, 80.0 * n * n)
 
     def warns(self, problem: Problem, model: StructuredModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """A rate above the limit of stability."""
+        """Warn of a rate above the limit of stability."""
         assert isinstance(problem, OnePassProblem)
         limit = critical_rate(np.asarray(model.s), np.asarray(model.multiplicities), model.batch)
         stable = limit * learning_rate_of_unit_rate(problem)
@@ -73,7 +73,7 @@ class LinearNetwork(Description[StructuredModel, Start]):
         )
 
     def account(self, model: StructuredModel, start: Start, ask: Ask) -> Iterator[Piece]:
-        """All times at once."""
+        """Give all times at once."""
         target, blocks, a = model.target, start.blocks, np.asarray(start.blocks.a)
         assert isinstance(target, Committee)
         along = np.concatenate([-a / model.width, np.asarray(target.second_layer) / model.units])

@@ -16,7 +16,7 @@ from dimfree.onepass.limits.integration import Integration
 from dimfree.onepass.start import Start
 from dimfree.states.blocks import Blocks, with_velocities
 
-A_RATE = 1000.0  # from this theta on, momentum equals a rate up to half a per mille
+A_RATE = 1000.0  # above this theta, momentum equals a rate to within half a per mille
 
 
 class Moving(eqx.Module):

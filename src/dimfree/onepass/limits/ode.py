@@ -39,7 +39,7 @@ from dimfree.problem import Problem
 from dimfree.programs.compiled import quick_program
 from dimfree.states.overlaps import Overlaps
 
-_MOST_VECTORS = 200_000  # distinct eigenvalues at most for which nodes are found
+_MOST_VECTORS = 200_000  # nodes are found for at most this many distinct eigenvalues
 
 
 class OverlapEquations(Equations[DirectionsModel, Overlaps]):
@@ -63,7 +63,7 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
             )
             evaluations += 3 * problem.run.until * fastest
         nodes = (0.0, 0.0)
-        if levels is not None and levels.s.size > MOST_LEVELS:  # which are found before the first evaluation
+        if levels is not None and levels.s.size > MOST_LEVELS:  # the nodes are found before the first evaluation
             nodes = reduction_cost(float(np.asarray(levels.s).max()), n, problem.dimension, problem.run.until)
         seconds, memory = compiling(m) + evaluations * per_call, 8.0 * 20 * n * n * (1 + blocks)
         return Cost(seconds + nodes[0], evaluations, memory + nodes[1])
@@ -178,7 +178,7 @@ class HighDimensional(OverlapEquations):
         )
 
     def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
-        """On structured inputs, and with momentum, equations for every eigenvalue."""
+        """Name the equations for every eigenvalue on structured inputs, and with momentum."""
         return _program(self, model, variance_on=True)
 
     def warns(self, problem: Problem, model: DirectionsModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
@@ -195,11 +195,11 @@ class _WithNextOrder(HighDimensional):
     atol: float = 1e-8
 
     def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
-        """Its own program: that of the equations below does not have the order 1/d."""
+        """Run its own program: that of the parent class does not have the terms of order 1/d."""
         return self, model
 
     def growth(self, model: DirectionsModel, state: Overlaps, terms: GradientTerms) -> Float[Array, "p p"]:
-        """With the order 1/d."""
+        """The growth of Q, with the terms of order 1/d."""
         return mean_growth(model, state, terms.J)
 
 

@@ -33,7 +33,7 @@ from dimfree.onepass.sections import GaussianStart
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
-_FINER = 10  # times more steps with noise, which are of first order
+_FINER = 10  # noisy steps are of first order, and need this many times more of them
 
 
 class Underway(eqx.Module):
@@ -68,11 +68,11 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
         return frozenset({"vectors"} if self.own_start else ())
 
     def replicas(self, model: OnePassModel, asked: int) -> int:
-        """One cloud of particles."""
+        """One: there is one cloud of particles."""
         return 1
 
     def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
-        """What the equations are not derived for."""
+        """Refuse what the equations are not derived for."""
         assert isinstance(problem, OnePassProblem)
         if why := square_only(problem, model) or _rule_refusal(model) or self._start_refusal(problem):
             return why
@@ -81,7 +81,7 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
         return model.form.refuses(problem, model)
 
     def cost(self, problem: Problem, model: OnePassModel) -> Cost:
-        """Four evaluations a step, and one at every saved time."""
+        """Count four evaluations per step, and one at every saved time."""
         assert isinstance(problem, OnePassProblem)
         count = self._count(problem, model)
         passed = float(model.schedule.elapsed(jax.device_put(problem.run.until)))
@@ -99,7 +99,7 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
         return f"at width {model.width}"
 
     def warns(self, problem: Problem, model: OnePassModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """What the dynamics cannot learn."""
+        """Say what the dynamics cannot learn."""
         assert isinstance(problem, OnePassProblem)
         return form_of(model).warns(problem, model, seen, self.own_start)
 

@@ -15,11 +15,11 @@ from dimfree.onepass.projected_model import ProjectedModel
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
-_MOST_STEPS = 5_000_000  # of a schedule, one by one
+_MOST_STEPS = 5_000_000  # steps of a schedule, which are taken one by one
 
 
 class ProjectedMean(Description[ProjectedModel, Start]):
-    """The mean risk for the projection that real SGD has, too: equation (1.3), or step by step along a schedule."""
+    """The mean risk for the same projection that real SGD uses: by equation (1.3), or step by step along a schedule."""
 
     name: ClassVar[str] = "projected-mean"
     summary: ClassVar[str] = "the exact mean of SGD behind the random projection that was drawn"
@@ -31,7 +31,7 @@ class ProjectedMean(Description[ProjectedModel, Start]):
         return model.measures()
 
     def refuses(self, problem: Problem, model: ProjectedModel) -> str | None:
-        """Anything but plain SGD."""
+        """Refuse anything but plain SGD."""
         if model.spherical or model.noisy or float(model.omega):
             return "it is exact for plain SGD; leave out decay, noise on the weights and spherical = true."
         steps = problem.steps(problem.run.until)
@@ -49,7 +49,7 @@ class ProjectedMean(Description[ProjectedModel, Start]):
         return Cost(0.5 + 3e-7 * d**2 + walked, len(problem.times), 60.0 * d**2)
 
     def warns(self, problem: Problem, model: ProjectedModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """A rate above the limit of stability."""
+        """Warn of a rate above the limit of stability."""
         limit, rate = critical_rate(self.measures(model), model.batch), float(model.gamma)
         if rate <= limit or _step_by_step(model):
             return ()
@@ -59,7 +59,7 @@ class ProjectedMean(Description[ProjectedModel, Start]):
         )
 
     def account(self, model: ProjectedModel, start: Start, ask: Ask) -> Iterator[Piece]:
-        """All times at once."""
+        """Give all times at once."""
         found, gamma, Delta = self.measures(model), float(model.gamma), float(model.Delta)
         steps = np.rint(ask.times / float(model.time_step)).astype(int)
         if _step_by_step(model):
@@ -85,5 +85,5 @@ class Equivalent(ProjectedMean):
     )
 
     def measures(self, model: ProjectedModel) -> Measures:
-        """From the population."""
+        """The two measures, from the population."""
         return equivalent(model.population(), float(model.dimension))

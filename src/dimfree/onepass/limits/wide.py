@@ -38,9 +38,9 @@ from dimfree.problem import Problem
 from dimfree.programs.compiled import brief_program
 from dimfree.states.particles import MOST_PAIRS, Particles, particles
 
-_NARROW = 8  # up to this width all pairs at all angles take microseconds
-_INFINITE = 1e32  # a dimension in which angles between random directions are rounding errors
-_CUT_OFF = 1e-6  # largest term that the series of the dimensionless limit may leave out
+_NARROW = 8  # up to this width, averages over all pairs and angles take microseconds
+_INFINITE = 1e32  # a dimension so large that random directions are orthogonal up to rounding
+_CUT_OFF = 1e-6  # the largest term that the series of the dimensionless limit may leave out
 
 
 class WideNetwork(Equations[TargetModel, Particles]):
@@ -59,7 +59,7 @@ class WideNetwork(Equations[TargetModel, Particles]):
 
     @abstractmethod
     def seconds(self, model: TargetModel) -> float:
-        """What one evaluation of the right-hand side costs."""
+        """Predict the cost of one evaluation of the right-hand side."""
 
     def cut_off(self, model: TargetModel, state: Particles) -> float:
         """The size of the terms that the right-hand side leaves out."""
@@ -76,7 +76,7 @@ class WideNetwork(Equations[TargetModel, Particles]):
         return Cost(4.0 + evaluations * self.seconds(model), evaluations, memory)
 
     def accuracy(self, problem: Problem, model: TargetModel) -> float:
-        """Finite width, and the fluctuations of SGD."""
+        """Allow for finite width, and for the fluctuations of SGD."""
         return 1 / model.width + model.fluctuation
 
     def leaves_open(self, problem: Problem, model: TargetModel) -> str:
@@ -169,7 +169,7 @@ class MeanField(WideNetwork):
         return cosine_moments(model.dimension - model.units, count)
 
     def seconds(self, model: TargetModel) -> float:
-        """All pairs, at every node of the angle."""
+        """Count all pairs, at every node of the angle."""
         m = model
         return 3e-5 + 0.4 * self.nodes * m.width**2 * two_point_seconds(m.activation)
 
@@ -206,7 +206,7 @@ class Dimensionless(WideNetwork):
         """Linear in the width, unless k is too large for the series."""
         m = model
         if self._is_linear(model):
-            return 1e-4 + 2e-8 * m.width * (300 + series_size(m.activation, m.units) / 10)  # a short series, mostly
+            return 1e-4 + 2e-8 * m.width * (300 + series_size(m.activation, m.units) / 10)  # the series is mostly short
         blocks = m.levels.s.size * m.units if m.levels is not None else 0
         return 3e-5 + m.width**2 * (two_point_seconds(m.activation) + 2e-9 * blocks)
 
@@ -221,7 +221,7 @@ class Dimensionless(WideNetwork):
         return Cost(once.seconds + more * self.seconds(model), once.steps + more, once.memory + memory)
 
     def cut_off(self, model: TargetModel, state: Particles) -> float:
-        """What the series leaves out."""
+        """The size of the terms that the series leaves out."""
         return float(_truncation(model, state)) if self._is_linear(model) else 0.0
 
     def twin(self, model: TargetModel) -> tuple[Dynamics[Any, Start, Any], TargetModel]:

@@ -1,4 +1,4 @@
-"""Bins of a spectrum: many eigenvalues become few, of which each has many directions (docs/theory/structured.md, section 2)."""
+"""Bins of a spectrum: many eigenvalues become few, each with many directions (docs/theory/structured.md, section 2)."""
 
 from dataclasses import replace
 from math import ceil

@@ -64,7 +64,6 @@ class BlockChain(Blocked[StructuredModel, BlockNetwork]):
         return _blocks(model, network), network.bias
 
     def risks(self, model: StructuredModel, network: BlockNetwork) -> Float[Array, " r"]:
-        """From the overlaps."""
         return overlap_risks(model, _blocks(model, network).fields(model.units), network.bias)
 
     def observe(self, model: StructuredModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:

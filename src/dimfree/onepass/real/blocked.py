@@ -18,7 +18,7 @@ from dimfree.problem import Problem
 M = TypeVar("M", bound=OnePassModel, contravariant=True)
 Network = TypeVar("Network")
 COMPILING = 4.0  # CPU seconds to compile the programs of a run
-_MANY, _CARRIED = 4, 0.5  # from how many replicas on, and from which share of one of them, a tail is called heavy
+_MANY, _CARRIED = 4, 0.5  # a tail counts as heavy if there are this many replicas and one has this share of their sum
 
 
 class AtBlock(eqx.Module, Generic[Network]):
@@ -46,7 +46,7 @@ class Blocked(Dynamics[M, Start, AtBlock[Network]], Generic[M, Network]):
 
     @abstractmethod
     def look(self, model: M, network: Network) -> PyTree[Float[Array, "r ..."]]:
-        """What is kept of a network at an asked time."""
+        """Keep what is needed of a network at an asked time."""
 
     @abstractmethod
     def risks(self, model: M, network: Network) -> Float[Array, " r"]:

@@ -1,4 +1,4 @@
-"""One-pass SGD in overlap space: a Markov chain with exactly the law of SGD's overlaps, at a cost that does not know d.
+"""One-pass SGD in overlap space: a Markov chain with exactly the law of SGD's overlaps, at a cost that does not depend on d.
 
 docs/theory/committee.md, section 1.2. The preactivations of a sample are u = A xi with A Aᵀ = Omega, and the inputs of a
 block overlap as G = (Xi Xiᵀ + S)/d with S Wishart of d - r degrees of freedom: that is all a block of SGD needs to know.
@@ -49,7 +49,7 @@ class OverlapChain(Drawn[DirectionsModel, Start, OverlapNetwork], BlockedSGD[Dir
     needs: ClassVar[frozenset[str]] = frozenset({"pairs"})
 
     def refuses(self, problem: Problem, model: DirectionsModel) -> str | None:
-        """Noise on the weights moves overlaps in a way that is not worked out."""
+        """Refuse noise on the weights, whose effect on overlaps is not worked out."""
         if model.noisy:
             return "noise on the weights is not worked out in overlap space; leave out training.inverse_temperature, or use sgd."
         if why := model.hidden_labels or model.rows_only:
@@ -63,7 +63,7 @@ class OverlapChain(Drawn[DirectionsModel, Start, OverlapNetwork], BlockedSGD[Dir
         return None
 
     def twin(self, model: DirectionsModel) -> tuple[Dynamics[Any, Start, Any], DirectionsModel]:
-        """On structured inputs, a chain for every eigenvalue."""
+        """Name the chain for every eigenvalue, on structured inputs."""
         if model.levels is None:
             return self, model
         return MomentumChain() if model.momentum else BlockChain(), model
@@ -118,14 +118,13 @@ class OverlapChain(Drawn[DirectionsModel, Start, OverlapNetwork], BlockedSGD[Dir
         return network.overlaps, network.bias
 
     def risks(self, model: DirectionsModel, network: OverlapNetwork) -> Float[Array, " r"]:
-        """From the overlaps."""
         return model.overlap_risks(network.overlaps, network.bias)
 
     def observe(self, model: DirectionsModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
         return model.observables(*looks)
 
     def block(self, model: DirectionsModel) -> Block | str:
-        """One factorisation of Omega and the steps that it serves."""
+        """The block of steps that one factorisation of Omega serves."""
         if model.law.source == "other":
             return "the noise on its labels is neither Gaussian nor uniform"
         steps, rank = block_steps(model.batch), _rank(model)
@@ -146,7 +145,7 @@ class OverlapChain(Drawn[DirectionsModel, Start, OverlapNetwork], BlockedSGD[Dir
         first: Int[Array, ""],
         active: Int[Array, ""],
     ) -> OverlapNetwork:
-        """As `through_block` runs it."""
+        """Run a block as `through_block` does."""
         b, rank = block_steps(model.batch) * model.batch, _rank(model)
         ends = np.cumsum([b * rank, _outside_entries(model, b)])
         inside, below, noise = jnp.split(draws.normals, ends)

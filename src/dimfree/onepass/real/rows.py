@@ -39,7 +39,7 @@ class RowsSGD(BlockedSGD[StructuredModel, Network]):
     needs: ClassVar[frozenset[str]] = frozenset({"vectors"})
 
     def refuses(self, problem: Problem, model: StructuredModel) -> str | None:
-        """Rows are needed, and labels that are functions of them."""
+        """Refuse problems without rows, or whose labels are not functions of rows."""
         if model.hidden_labels:
             return model.hidden_labels
         if model.pool is None:
@@ -47,14 +47,14 @@ class RowsSGD(BlockedSGD[StructuredModel, Network]):
         return None
 
     def cost(self, problem: Problem, model: StructuredModel) -> Cost:
-        """That of vectors, and one look at all rows at every time."""
+        """Count SGD on vectors, and one look at all rows at every saved time."""
         assert model.pool is not None
         drawn, looks = VectorSGD().cost(problem, model), len(problem.times) * problem.run.replicas
         n = model.width + model.units
         return drawn._replace(seconds=drawn.seconds + 1e-9 * looks * model.pool.rows.size * n)
 
     def warns(self, problem: Problem, model: StructuredModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
-        """What makes rows different from Gaussian inputs."""
+        """Say what makes the rows different from Gaussian inputs."""
         return (*super().warns(problem, model, seen), *says_of_rows(problem, model, seen))
 
     def begin(self, model: StructuredModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[Network]:

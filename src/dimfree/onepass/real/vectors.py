@@ -34,17 +34,17 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
             per_sample += 6.5e-9 * p * d / model.batch  # noise is drawn once a step
         looks = len(problem.times) * model.look_seconds(R)
         size = self.steps_per_block(model)
-        b = size * model.batch  # samples that are there at once, with products of all pairs
+        b = size * model.batch  # samples in memory together, with products of all pairs
         memory = R * (d * (8.0 * n + 12.5 * b) + 24.0 * b**2) + 10.0 * d * b  # and one replica's samples in float64
         samples = steps_taken(problem, size) * model.batch * R
         return Cost(COMPILING + samples * per_sample + looks, steps, memory)
 
     def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
-        """Vectors that would fill the memory, and labels of rows alone."""
+        """Refuse vectors that would fill the memory, and labels that only rows have."""
         return model.rows_only or model.too_large
 
     def twin(self, model: OnePassModel) -> tuple[Dynamics[Any, Start, Any], OnePassModel]:
-        """With momentum, vectors and their velocities."""
+        """Name the SGD with velocities, if there is momentum."""
         return (walker(model) if model.momentum else self), model
 
     def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[Network]:
@@ -66,7 +66,7 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         return taken(model, network, block * steps, steps, key, active)
 
     def look(self, model: OnePassModel, network: Network) -> PyTree[Float[Array, "r ..."]]:
-        """What the kind of data sees of a network."""
+        """Keep what the kind of data observes of a network."""
         return model.look(network)
 
     def risks(self, model: OnePassModel, network: Network) -> Float[Array, " r"]:
@@ -74,15 +74,15 @@ class VectorSGD(BlockedSGD[OnePassModel, Network]):
         return model.risks(network)
 
     def observe(self, model: OnePassModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
-        """What follows from what was seen."""
+        """Compute the observables from what was kept."""
         return model.observe(looks)
 
 
 def walker(model: OnePassModel) -> VectorSGD:
-    """Who walks: without momentum, or with it."""
+    """The SGD that runs: without momentum, or with it."""
     if not model.momentum:
         return VectorSGD()
-    from dimfree.onepass.real.momentum import MomentumSGD  # which is such a walker itself
+    from dimfree.onepass.real.momentum import MomentumSGD  # which is itself a walker
 
     return MomentumSGD()
 
@@ -153,7 +153,7 @@ def _shaken_steps(
 
     x, h = (part.reshape(steps, model.batch, *part.shape[1:]) for part in (jnp.swapaxes(X, 0, 1), hidden))
     weights_key, scalars_key = jax.random.split(noise_key)
-    # in bulk, as draws fused into a step cost several times more
+    # drawn in bulk: draws fused into a step cost several times more
     on_weights = normals(weights_key, steps * R * p * d).reshape(steps, R, p, d)
     rows = model.outputs + 1  # of the second layer, and the offsets
     on_scalars = normals(scalars_key, steps * rows * p * R).reshape(steps, rows, p, R)

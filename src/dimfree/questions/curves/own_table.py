@@ -51,7 +51,9 @@ def advice(problem: DataSetProblem, model: EndModel, samples: float, best: Best,
     if no_gaussian_teacher(model):
         return f"{said} Cross-validate around it: no Gaussian teacher produces these labels, so the theory is a rough guide."
     if not SEARCHED[0] * _EDGE < ridge < SEARCHED[1] / _EDGE:
-        said += f" The search ends there (it goes from {SEARCHED[0]:g} to {SEARCHED[1]:g}): a ridge beyond may be better."
+        said += (
+            f" The search ends there (it goes from {SEARCHED[0]:g} to {SEARCHED[1]:g}): a ridge beyond may be better."
+        )
     return said
 
 

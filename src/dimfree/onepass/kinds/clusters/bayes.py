@@ -16,7 +16,7 @@ from dimfree.gaussian.points import normal_points
 from dimfree.onepass.kinds.clusters.section import Clusters
 
 _POINTS = 2**16
-_FLAT = 1e-12  # of the largest eigenvalue: directions that are not there
+_FLAT = 1e-12  # directions with a smaller share of the largest eigenvalue count as absent
 
 
 @lru_cache(maxsize=64)
@@ -67,5 +67,5 @@ def _least(
     squares = np.sum((s[:, None] - centres) ** 2, axis=-1) + rest[:, None]
     logarithm = np.log(weights) - dimension / 2 * np.log(v) - squares / (2 * v)
     share = np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
-    first = share @ (y[:, None] == np.unique(y)[1:]) / share.sum(axis=1, keepdims=True)  # of all classes but one
+    first = share @ (y[:, None] == np.unique(y)[1:]) / share.sum(axis=1, keepdims=True)  # all classes but one
     return np.minimum(first.sum(axis=1), 1 - first.max(axis=1))

@@ -49,12 +49,12 @@ class ClusterLaw(Law):
         return "uniform"
 
     def centre(self, hidden: Float[Array, "b r"]) -> Centre:
-        """That of the cluster."""
+        """The mean of each input's cluster."""
         cluster, _ = self.mixture.chosen(hidden)
         return Centre(jnp.moveaxis(self.mixture.S[cluster], -1, 1), jnp.sqrt(self.mixture.v)[cluster])
 
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
-        """That of the cluster, or the wrong one."""
+        """The class of the cluster, or the wrong one."""
         cluster, uniform = self.mixture.chosen(hidden)
         return jnp.where(uniform < self.mixture.flip, -1.0, 1.0) * self.mixture.y[cluster]
 
@@ -65,7 +65,7 @@ class OutputsLaw(ClusterLaw):
     classes: int = eqx.field(static=True)
 
     def label(self, teachers: Float[Array, "b k r"], hidden: Float[Array, "b r"]) -> Float[Array, "b r"]:
-        """That of the cluster, or one of the others, all of them equally likely."""
+        """The class of the cluster, or any of the others with equal probability."""
         cluster, uniform = self.mixture.chosen(hidden)
         flip = self.mixture.flip
         further = 1 + jnp.minimum(

@@ -28,7 +28,7 @@ from dimfree.onepass.rule import rule_of
 from dimfree.states.overlaps import Overlaps
 
 _NODES, _FEWER = Rule(20), Rule(14)  # nodes for each panel, the second where panels are nested deepest
-_TOGETHER = 200_000  # points of averages that are there at once
+_TOGETHER = 200_000  # points of averages that are in memory together
 
 
 class ClusterModel(DirectionsModel):
@@ -47,7 +47,7 @@ class ClusterModel(DirectionsModel):
 
     @property
     def any_loss(self) -> bool:
-        """Averages over preactivations know every loss."""
+        """True: averages over preactivations work for every loss."""
         return True
 
     @property
@@ -92,7 +92,7 @@ class ClusterModel(DirectionsModel):
         return self._driving(state).Var
 
     def lengthened(self, state: Overlaps) -> Float[Array, "p p"]:
-        """With |x|² at the dimension of the model (equation 3.3)."""
+        """E[c cᵀ |x|²] with |x|² at the dimension of the model (equation 3.3)."""
         return self._driving(state, finite=True).Var
 
     def risk(self, state: Overlaps, bias: Float[Array, " p"] | None = None) -> Float[Array, ""]:
@@ -130,7 +130,7 @@ class ClusterModel(DirectionsModel):
 
     @property
     def risk_seconds(self) -> float:
-        """All points, for every cluster."""
+        """Count all points, for every cluster."""
         return self._seconds
 
     def seconds(self, *, variance_on: bool) -> float:
@@ -143,20 +143,20 @@ class ClusterModel(DirectionsModel):
         return 1e-4 + 2e-8 * points * self.width * self.outputs
 
     def numbers(self) -> Iterator[tuple[str, float]]:
-        """Where clusters lie, and how wide they are."""
+        """The places of the clusters, and their widths."""
         yield "data.means", float(np.max(np.abs(np.asarray(self.mixture.S))))
         yield "data.variances", float(np.max(np.asarray(self.mixture.v)))
 
     @property
     def averaged(self) -> Averaged:
-        """Panels of few units, fixed points of many."""
+        """Panels for few units, fixed points for many."""
         jumps = bool(self.loss.jumps) or self.clip_norm is not None
         points = fixed_points(self._fields, jumps=bool(self.loss.jumps))
         bent = jumps or bool(self.activation.kinks)
         return Averaged(rung(points), self._fields, points or self._rule.nodes, bent)
 
     def average_error(self, state: Overlaps) -> Float[Array, ""]:
-        """From a finer rule, or from independent fixed points."""
+        """The error, estimated with a finer rule or with independent fixed points."""
         rule, by = self._rule, driving if self.outputs == 1 else outputs_driving
         if self._fields <= MOST_NESTED:
             finer = rule._replace(nodes=rule.nodes + 4)

@@ -16,8 +16,8 @@ from dimfree.gaussian.any_loss.panels import panels
 from dimfree.gaussian.any_loss.preimages import limits, preimages, standardised
 from dimfree.gaussian.points import normal_points
 
-MOST_NESTED = 3  # units up to which panels are nested
-_REAL = 1e-9  # the imaginary part that rounding leaves of a real root
+MOST_NESTED = 3  # panels are nested for at most this many units
+_REAL = 1e-9  # a root with a smaller imaginary part counts as real
 _SOBOL, _OUTER = 2**12, 2**9  # points, each with its mirror image; the second where each has a line of panels
 
 
@@ -47,7 +47,7 @@ class Line(NamedTuple):
     jumps: bool
 
     def points(self, rule: Rule) -> Points:
-        """By the rule."""
+        """The points of the given rule."""
         p, x, weights = self.a.size, jnp.zeros((1, 0)), jnp.ones(1)
         if p > MOST_NESTED:
             half = jnp.asarray(normal_points(p - self.jumps, fixed_points(p, jumps=self.jumps) // 2, rule.scramble))
@@ -60,7 +60,7 @@ class Line(NamedTuple):
         return Points(x, weights, self.mu + x @ self.L.T)
 
     def _cuts(self, x: Float[Array, "b j"]) -> Float[Array, "b m"]:
-        """Of the next coordinate."""
+        """The cuts along the next coordinate."""
         j, count, p, sigma = x.shape[1], x.shape[0], self.a.size, self.sigma
         mean, scale = (self.mu[j] + x @ self.L[j, :j])[:, None], self.L[j, j]
         bends = jnp.asarray(sigma.kinks or (0.0,), dtype=float)
@@ -78,7 +78,7 @@ class Line(NamedTuple):
 
 
 def _turns(sigma: Activation) -> tuple[float, ...]:
-    """Where an activation may stop to grow, so that the number of fields with one value changes there."""
+    """Where an activation may stop growing, so that the number of fields with a given value changes."""
     if not isinstance(sigma, Polynomial):
         return sigma.kinks
     roots = polynomial.polyroots(polynomial.polyder(sigma.coefficients))

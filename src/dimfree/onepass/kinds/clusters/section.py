@@ -11,7 +11,7 @@ from dimfree.problem.matrix import Matrix, check_covariance
 if TYPE_CHECKING:
     from dimfree.onepass.problem import OnePassProblem
 
-_SUM = 1e-9  # how far weights may be from adding up to 1
+_SUM = 1e-9  # the sum of the weights may differ from 1 by this much
 _XOR = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0))
 _GIVEN = ("weights", "means", "variances", "classes")
 
@@ -45,7 +45,7 @@ class Clusters(DataSection):
 
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Means are enough to say that clusters are given."""
+        """If means are given, the shape is "given" even if it is left out."""
         return {**values, "shape": "given"} if "means" in values and "shape" not in values else values
 
     @model_validator(mode="after")

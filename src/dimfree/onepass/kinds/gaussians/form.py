@@ -47,7 +47,7 @@ class RadialForm(_GaussiansForm):
         return field.inner, Bath(float(model.size), model.beta_eff, model.omega)
 
     def law(self, model: TwoGaussiansModel, start: Start, count: int) -> tuple[Float[Array, " n"], Kept]:
-        """Quantiles of the norm."""
+        """Return particles at quantiles of the norm."""
         assert start.scale is not None, "the law of the start is asked for Gaussian starts only"
         return start.scale * unit_radii(count, model.size), Kept(equal(count), _paired(start.measured.a, count))
 
@@ -56,7 +56,7 @@ class RadialForm(_GaussiansForm):
         return _norms(model, start)[0], Kept(equal(model.width), start.measured.a)
 
     def field(self, model: TwoGaussiansModel, kept: Kept) -> Trained:
-        """All norms move."""
+        """The field, in which all norms move."""
         seen = inputs(model.Delta, model.size)
         inner = ScaledRadialField(radial_table(model.activation, float(model.size)), *seen, kept.a)
         return Trained(inner, jnp.ones(()), model.omega, kept.mass)
@@ -64,12 +64,12 @@ class RadialForm(_GaussiansForm):
     def observe(
         self, model: TwoGaussiansModel, kept: Kept, particles: Float[Array, "t n"]
     ) -> dict[str, Float[Array, "t n ..."]]:
-        """What the others have beside a norm does not move."""
+        """Observe the norms; second layer and offsets, which other forms move, are constant."""
         still = jnp.zeros_like(particles)
         return {"a": repeated_in_time(kept.a, len(particles)), "bias": still, "r1": particles, "r2": still}
 
     def seconds(self, model: TwoGaussiansModel, count: int) -> float:
-        """All particles at all nodes."""
+        """Count all particles at all nodes."""
         return 8e-7 * count
 
 
@@ -77,7 +77,7 @@ class AnisotropicForm(_GaussiansForm):
     """Everything else: a particle is (a, b, r1, r2)."""
 
     def refuses(self, problem: OnePassProblem, model: TwoGaussiansModel) -> str | None:
-        """Noise is reduced to norms of neurons only."""
+        """Refuse noise, which is reduced to the norms of neurons only."""
         if why := super().refuses(problem, model):
             return why
         if model.noisy:
@@ -88,7 +88,7 @@ class AnisotropicForm(_GaussiansForm):
         return None
 
     def law(self, model: TwoGaussiansModel, start: Start, count: int) -> tuple[Neurons, Kept]:
-        """Quantiles of each number."""
+        """Return particles at quantiles of each number."""
         assert start.scale is not None, "the law of the start is asked for Gaussian starts only"
         r1, r2 = (
             start.scale * (size / model.size) ** 0.5 * unit_radii(count, size) if size else jnp.zeros(count)
@@ -98,12 +98,12 @@ class AnisotropicForm(_GaussiansForm):
         return Neurons(a, b, r1, r2[_turned(count, _GOLDEN)]), Kept(equal(count), a)
 
     def own(self, model: TwoGaussiansModel, start: Start) -> tuple[Neurons, Kept]:
-        """All numbers of the neurons."""
+        """The neurons of the network as particles, with all of their numbers."""
         a = start.measured.a
         return Neurons(a, start.bias, *_norms(model, start)), Kept(equal(model.width), a)
 
     def field(self, model: TwoGaussiansModel, kept: Kept) -> Trained:
-        """What is trained moves and decays."""
+        """The field, in which only what is trained moves and decays."""
         inner = AnisotropicField(model.activation, model.Delta, _sizes(model), model.train_a, model.train_b)
         rates = Neurons(*(jnp.reshape(x, 1) for x in (model.eta_a * model.train_a, *_parts(model, 1.0))))
         decays = Neurons(*(jnp.reshape(x, 1) for x in (model.omega_a * model.train_a, *_parts(model, model.omega))))
@@ -114,7 +114,7 @@ class AnisotropicForm(_GaussiansForm):
         return {"a": particles.a, "bias": particles.b, "r1": particles.r1, "r2": particles.r2}
 
     def seconds(self, model: TwoGaussiansModel, count: int) -> float:
-        """All particles in all orders of the series."""
+        """Count all particles in all orders of the series."""
         return (8e-7 + 2.5e-7 * len(angular_table(_sizes(model)))) * count
 
 

@@ -28,7 +28,7 @@ class TwoGaussiansLaw(Law):
     def draw(
         self, key: Key[Array, ""], replicas: int, count: int, dimension: int
     ) -> tuple[Float32[Array, "r b d"], Float[Array, "b r"]]:
-        """The label comes first here, and stretches the telling coordinates."""
+        """Draw the label first; it stretches the coordinates that differ between the classes."""
         input_key, label_key = jax.random.split(key)
         labels = jax.random.rademacher(label_key, (replicas * count,), float).reshape(replicas, count)
         x = normals(input_key, replicas * count * dimension).reshape(replicas, count, dimension)
@@ -44,13 +44,13 @@ class TwoGaussiansModel(OnePassModel):
     """Two centred Gaussians that differ in their variance."""
 
     about: ClassVar[str] = "fresh samples of two Gaussians"
-    size: int = eqx.field(static=True)  # d, as a shape
+    size: int = eqx.field(static=True)  # d, as an array shape
     signal: int = eqx.field(static=True)  # s0
     Delta: Float[Array, ""]  # contrast
 
     @property
     def law(self) -> TwoGaussiansLaw:
-        """Labels first, inputs stretched by them."""
+        """The law that draws labels first, and inputs stretched by them."""
         return TwoGaussiansLaw(self.signal, self.Delta)
 
     @property
@@ -67,7 +67,7 @@ class TwoGaussiansModel(OnePassModel):
         return {"risk": self.risks(network), "a": a, "bias": bias, "r1": r1, "r2": r2}
 
     def look_seconds(self, replicas: int) -> float:
-        """All pairs of neurons."""
+        """Count all pairs of neurons."""
         return replicas * risk_seconds(self.width)
 
     def risks(self, network: Network) -> Float[Array, " r"]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class TwoGaussians(DataSection):
     """Labels +1 and -1, equally likely, and centred inputs of variance (1 + label * contrast)²/dimension.
 
-    With `signal` only so many coordinates are that telling; the others have variance 1/dimension in both classes. Left out,
+    With `signal`, only that many coordinates differ between the classes; the others have variance 1/dimension in both. Left out,
     the other sections are those of the literature on distributional dynamics: many neurons, of which the first layer learns.
     """
 
@@ -36,11 +36,11 @@ class TwoGaussians(DataSection):
         return 0
 
     def telling(self, dimension: int) -> int:
-        """How many coordinates tell the classes apart: all of them unless `signal` says otherwise."""
+        """How many coordinates differ between the classes: all of them unless `signal` is given."""
         return self.signal or dimension
 
     def check(self, problem: "OnePassProblem") -> None:
-        """Coordinates that fit, and a start that says where they are."""
+        """Check that the coordinates fit, and that the start says where they are."""
         signal = self.telling(problem.dimension)
         if signal > problem.dimension:
             raise ValueError(

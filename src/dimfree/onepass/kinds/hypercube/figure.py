@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLOURS = ("#1f78b4", "#d95f02", "#33a02c", "#e31a1c", "#6a3d9a", "#b15928")
-_MOST = len(_COLOURS)  # curves of one kind that have colours of their own
+_MOST = len(_COLOURS)  # at most this many curves of one kind are drawn, each in its own colour
 _TIME = "time $t$ = steps × rate / (width × dimension)"
 
 

@@ -31,7 +31,7 @@ class HypercubeForm(Form[HypercubeModel]):
     step: ClassVar[float] = 0.1
 
     def size(self, model: HypercubeModel, alike: bool, count: int) -> int:
-        """More than there are neurons would have the same second layers."""
+        """At most one particle per neuron: more would have equal second layers."""
         return min(count, model.width)
 
     def refuses(self, problem: OnePassProblem, model: HypercubeModel) -> str | None:
@@ -47,11 +47,11 @@ class HypercubeForm(Form[HypercubeModel]):
     def warns(
         self, problem: OnePassProblem, model: HypercubeModel, seen: Mapping[str, Values], own_start: bool
     ) -> tuple[str, ...]:
-        """What could not be learned."""
+        """Say what could not be learned."""
         return tuple(hypercube_cautions(problem, model, seen, from_zero=not own_start))
 
     def law(self, model: HypercubeModel, start: Start, count: int) -> tuple[SubspaceNeurons, Kept]:
-        """Quantiles of the second layer."""
+        """Return particles at quantiles of the second layer."""
         assert start.scale is not None, "the law of the start is asked for Gaussian starts only"
         n = self.size(model, start.alike, count)
         a = quantiles(start.measured.a, n)
@@ -61,13 +61,13 @@ class HypercubeForm(Form[HypercubeModel]):
         )
 
     def own(self, model: HypercubeModel, start: Start) -> tuple[SubspaceNeurons, Kept]:
-        """All numbers of the neurons."""
+        """The neurons of the network as particles, with all of their numbers."""
         assert start.weights is not None, "a start with vectors is among the needs of `own_start`"
         u, s = split_weights(start.weights, model.coordinates)
         return SubspaceNeurons(start.measured.a, start.bias, u, s), Kept(equal(model.width), start.measured.a)
 
     def field(self, model: HypercubeModel, kept: Kept) -> Trained:
-        """All corners of the cube."""
+        """The field, averaged over all corners of the cube."""
         z = all_signs(model.target.signs)
         plane = Plane(z, jnp.full(len(z), 1 / len(z)))
         return subspace_trained(model, kept, plane, model.target(z), jnp.ones(1))
@@ -88,7 +88,7 @@ class HypercubeForm(Form[HypercubeModel]):
         }
 
     def seconds(self, model: HypercubeModel, count: int) -> float:
-        """All particles at all corners."""
+        """Count all particles at all corners."""
         match model.activation:
             case Erf() | Polynomial():
                 each = 1e-7

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from dimfree.onepass.fields.form import Form
 
 _PAIRS, _FEWEST, _POINTS = 128, 8, 2**13  # pairs of test points for each z, and about how many for all z
-_TOGETHER = 2**20  # neurons times inputs evaluated together
-_SEED = 20220215  # of the test points
+_TOGETHER = 2**20  # neurons times inputs that are evaluated together
+_SEED = 20220215  # seed of the test points
 
 
 class HypercubeLaw(Law):
     """Signs over sqrt(d) as inputs; y = h(z) + sqrt(Delta) noise of a few of them (docs/theory/mean-field.md, section d)."""
 
-    coordinates: tuple[int, ...] = eqx.field(static=True)  # which coordinates z are, counted from 0
+    coordinates: tuple[int, ...] = eqx.field(static=True)  # coordinates that decide the label, counted from 0
     target: FourierSum
     Delta: Float[Array, ""]
 
@@ -54,13 +54,13 @@ class HypercubeModel(DimensionFreeModel):
     """Signs as inputs, of which a few decide the label."""
 
     about: ClassVar[str] = "fresh samples of the hypercube"
-    coordinates: tuple[int, ...] = eqx.field(static=True)  # which coordinates z are, counted from 0
+    coordinates: tuple[int, ...] = eqx.field(static=True)  # coordinates that decide the label, counted from 0
     target: FourierSum
     Delta: Float[Array, ""]  # variance of the label noise
 
     @property
     def law(self) -> HypercubeLaw:
-        """Signs, and the label of a few of them."""
+        """The law of sign inputs, whose label a few signs decide."""
         return HypercubeLaw(self.coordinates, self.target, self.Delta)
 
     @property
@@ -71,17 +71,17 @@ class HypercubeModel(DimensionFreeModel):
         return HypercubeForm()
 
     def look(self, network: Network) -> PyTree[Float[Array, "r ..."]]:
-        """What test points see, and the second layer."""
+        """Keep what is observed on test points, and the second layer."""
         bias, a = network.scalars.bias.T, network.scalars.a.T
         seen = jax.lax.map(lambda one: hypercube_look(self, *one), (network.students, bias, a))
         return {**seen, "a": a, **({"bias": bias} if self.offsets else {})}
 
     def look_seconds(self, replicas: int) -> float:
-        """All neurons at all test points."""
+        """Count all neurons at all test points."""
         return replicas * look_seconds(self)
 
     def risks(self, network: Network) -> Float[Array, " r"]:
-        """On test points."""
+        """The risk on test points."""
         seen = (network.students, network.scalars.bias.T, network.scalars.a.T)
         return jax.lax.map(lambda one: hypercube_look(self, *one)["risk"], seen)
 

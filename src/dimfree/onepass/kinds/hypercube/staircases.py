@@ -15,9 +15,9 @@ from dimfree.onepass.kinds.hypercube.model import HypercubeModel, hypercube_mode
 from dimfree.onepass.kinds.hypercube.section import Hypercube
 from dimfree.onepass.problem import OnePassProblem
 
-_NOTHING = 1e-12  # of the size of an activation: what rounding leaves of a moment that vanishes
-_STILL = 1e-6  # a mean weight that rounding may reach from 0
-_LONG = 1.0  # time after which weights that move have moved
+_NOTHING = 1e-12  # a moment below this share of the activation's size counts as zero
+_STILL = 1e-6  # a mean weight below this may come from rounding alone
+_LONG = 1.0  # a time after which a weight that moves at all has moved
 _BELOW = 1e-6  # how far rounding may take a risk below its bound
 
 
@@ -76,7 +76,7 @@ def said_of_derivatives(problem: OnePassProblem, model: HypercubeModel) -> Itera
 def hypercube_cautions(
     problem: OnePassProblem, model: HypercubeModel, seen: Mapping[str, Values], *, from_zero: bool
 ) -> Iterator[str]:
-    """What could not be learned, what was not although it might have been, and what only rounding can have learned."""
+    """Say what cannot be learned, what was not learned though it could be, and what only rounding can have learned."""
     data = problem.data
     assert isinstance(data, Hypercube)
     found, until = steps_of(data), problem.run.until

@@ -1,4 +1,4 @@
-"""Features of hidden variables, which the teacher sees itself."""
+"""Inputs that are features of hidden variables; the teacher sees the hidden variables."""
 
 from dimfree.onepass.kind import Kind
 from dimfree.onepass.kinds.manifold.section import HiddenManifold

@@ -28,9 +28,9 @@ from dimfree.onepass.weights import Network
 from dimfree.random_numbers import normals
 from dimfree.states.overlaps import Overlaps
 
-_FEW = 50  # hidden variables below which their features are visibly not Gaussian
-_PARTS, _TOGETHER = 16, 1024  # test inputs, and how many of them are there at a time
-_SEED = 20200611  # of the test inputs
+_FEW = 50  # features of fewer hidden variables are visibly not Gaussian
+_PARTS, _TOGETHER = 16, 1024  # test inputs, and how many of them are in memory together
+_SEED = 20200611  # seed of the test inputs
 
 Moments = tuple[Float[Array, "*r p p"], Float[Array, "*r p k"], Float[Array, "*r k k"]]
 
@@ -80,7 +80,7 @@ class ManifoldModel(StructuredModel):
 
     @property
     def law(self) -> ManifoldLaw:
-        """Features, and labels of what they are features of."""
+        """The law that draws hidden variables, their features and their labels."""
         return ManifoldLaw(self.target, self.Delta, self.labels, self.features, self.latent)
 
     @property
@@ -90,12 +90,12 @@ class ManifoldModel(StructuredModel):
 
     @property
     def hidden_labels(self) -> str | None:
-        """Labels are functions of the hidden variables."""
+        """Say that labels are functions of the hidden variables."""
         return "labels of a hidden manifold depend on more than it follows; use sgd or ode."
 
     @property
     def draw_seconds(self) -> float:
-        """Two products with matrices."""
+        """Count two products with matrices."""
         latent, d = self.latent.directions.shape
         return 6e-11 * d * (d + latent)
 
@@ -114,11 +114,11 @@ class ManifoldModel(StructuredModel):
         return blocks, bias, manifold_risk(self, network.students, blocks.fields(self.units), bias)
 
     def look_seconds(self, replicas: int) -> float:
-        """That of overlaps, and of test inputs."""
+        """Count the overlaps, and the test inputs."""
         return super().look_seconds(replicas) + manifold_seconds(self, replicas)
 
     def risks(self, network: Network) -> Float[Array, " r"]:
-        """On test inputs."""
+        """The risk on test inputs."""
         found = level_overlaps(self, network).fields(self.units)
         return manifold_risk(self, network.students, found, network.scalars.bias.T)["risk"]
 

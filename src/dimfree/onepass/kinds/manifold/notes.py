@@ -6,7 +6,7 @@ from dimfree.onepass.kinds.manifold.numbers import Manifold, manifold_of
 from dimfree.onepass.notes import said_of_directions
 from dimfree.onepass.problem import OnePassProblem
 
-_NOTHING = 1e-9  # of a variance: rounding
+_NOTHING = 1e-9  # a smaller share of a variance is rounding
 
 
 def said_of_manifold(problem: OnePassProblem) -> str:

@@ -16,7 +16,7 @@ from dimfree.onepass.inputs.spectrum import Spectrum, diagonalised
 from dimfree.onepass.kinds.manifold.section import HiddenManifold
 from dimfree.onepass.problem import OnePassProblem
 
-_DRAW = 20200611  # tells these numbers from all others that a seed gives
+_DRAW = 20200611  # folded into the key, so that these numbers differ from all others of the same seed
 
 Matrix = Float[np.ndarray, "_ _"]
 

@@ -12,7 +12,7 @@ from dimfree.problem.start import GaussianStart, SphereStart
 if TYPE_CHECKING:
     from dimfree.onepass.problem import OnePassProblem
 
-_MOST_FEATURES = 5_000  # whose covariance has no structure to be used
+_MOST_FEATURES = 5_000  # their covariance is a full matrix, which must be diagonalised
 
 
 class HiddenManifold(TeacherNetwork):
@@ -28,7 +28,7 @@ class HiddenManifold(TeacherNetwork):
     features: Literal["sign", "erf", "tanh", "linear"] = "sign"
 
     def check(self, problem: "OnePassProblem") -> None:
-        """Sizes that fit, and a start that brings no teacher."""
+        """Check that sizes fit, and that the start brings no teacher."""
         if self.units > self.latent:
             raise ValueError(
                 f"{self.units} independent teacher directions do not fit into data.latent = {self.latent}; "
@@ -47,22 +47,21 @@ class HiddenManifold(TeacherNetwork):
 
     @property
     def correlated(self) -> bool:
-        """Features are."""
+        """True: features are correlated."""
         return True
 
     @property
     def unusual(self) -> str | None:
-        """All of it."""
         return "a hidden manifold"
 
     def spectrum(self, problem: "OnePassProblem") -> Spectrum:
-        """That of the features."""
+        """The spectrum of the features."""
         from dimfree.onepass.kinds.manifold.numbers import manifold_of  # with Gaussian averages, which need jax
 
         return manifold_of(problem).spectrum
 
     def given_teachers(self, problem: "OnePassProblem") -> np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None:
-        """What inputs explain of the teacher."""
+        """The part of the teacher that inputs explain."""
         from dimfree.onepass.kinds.manifold.numbers import manifold_of  # as above
 
         return manifold_of(problem).teachers

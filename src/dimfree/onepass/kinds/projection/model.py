@@ -13,7 +13,7 @@ from dimfree.onepass.rule import rule_of, second_layer
 from dimfree.onepass.start import Start
 from dimfree.states.particles import Particles
 
-_DRAW = 20240515  # tells these numbers from all others that a seed gives
+_DRAW = 20240515  # folded into the key, so that these numbers differ from all others of the same seed
 
 
 def projected_model(problem: OnePassProblem) -> ProjectedModel:

@@ -20,7 +20,7 @@ from dimfree.onepass.rule import few_directions, rule_of
 from dimfree.onepass.sections.loss import loss_name
 from dimfree.problem.network import prefactor
 
-_VECTORS = 10_000_000  # coordinates that are drawn one by one on structured inputs
+_VECTORS = 10_000_000  # on structured inputs at most this many coordinates are drawn one by one
 
 
 def directions_model(problem: OnePassProblem) -> TeacherModel | StructuredModel:
@@ -34,7 +34,7 @@ def directions_model(problem: OnePassProblem) -> TeacherModel | StructuredModel:
 
 
 def structured_model(problem: OnePassProblem) -> StructuredModel:
-    """Of labels of the user's own the teacher is the best linear fit, and the rest is noise (section 3)."""
+    """For the user's own labels, the teacher is the best linear fit, and the rest is noise (section 3)."""
     data = problem.data
     assert isinstance(data, TeacherNetwork | MultiIndex)
     found, P, noise = problem.spectrum, problem.teacher_overlap, data.noise
@@ -60,7 +60,7 @@ def structured_model(problem: OnePassProblem) -> StructuredModel:
 
 
 def _classes(problem: OnePassProblem) -> Float[np.ndarray, " N"]:
-    """The user's own labels, for a loss that needs classes."""
+    """Check the user's own labels for a loss that needs classes."""
     pool = problem.spectrum.pool
     assert pool is not None
     if pool.classes is None:

@@ -23,7 +23,7 @@ def _is_isotropic(covariance: object) -> bool:
     return isinstance(covariance, Isotropic)
 
 
-# Isotropic inputs go without saying: problems keep the text and the digest that they had before there were others.
+# Isotropic inputs are not written: problems keep the text and the digest that they had before there were other inputs.
 GivenCovariance = Annotated[AnyCovariance, Field(exclude_if=_is_isotropic)]
 
 
@@ -52,7 +52,7 @@ class TeacherNetwork(Labelled):
         if self.overlap != "orthonormal":
             check_covariance(np.array(self.overlap, dtype=object), self.units, "overlap")
         norms = 1.0 if self.overlap == "orthonormal" else np.diag(np.array(self.overlap, dtype=float))
-        given = np.asarray(self.second_layer, dtype=float)  # not for every unit: there may be far too many of them
+        given = np.asarray(self.second_layer, dtype=float)  # without a list of all units, which may be far too long
         if not np.any((np.ptp(given, axis=0) if given.ndim == 2 else given) * norms):
             raise ValueError(
                 "the label is constant: every unit of the teacher has 0 in second_layer or on the diagonal of overlap, so there "
@@ -115,12 +115,12 @@ class GaussianInputs(DataSection):
 
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """A file of rows is enough to mean their covariance."""
+        """If a file of rows is given, the covariance is theirs even if its kind is left out."""
         return spelled_covariance(super().spelled(values))
 
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """A covariance from a file says what the dimension is."""
+        """A covariance from a file determines the dimension."""
         others, data = super().left_out(values), values.get("data")
         if not isinstance(data, dict) or not data.get("covariance") or "dimension" in values:
             return others
@@ -168,7 +168,6 @@ class GaussianInputs(DataSection):
 
     @property
     def given_directions(self) -> Directions | None:
-        """Where teachers lie, unless that is random."""
         return self.directions if isinstance(self.directions, Directions) else None
 
     @property
@@ -177,7 +176,7 @@ class GaussianInputs(DataSection):
         return "a structured covariance" if self.correlated else None
 
     def spectrum(self, problem: "OnePassProblem") -> Spectrum:
-        """That of the covariance."""
+        """The spectrum of the covariance."""
         return spectrum(self.covariance, problem.dimension)
 
     def given_teachers(self, problem: "OnePassProblem") -> np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None:
@@ -214,7 +213,7 @@ class MultiIndex(GaussianInputs, Labelled):
 
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Terms are enough to mean that the link is made of them."""
+        """If terms are given, the link is "terms" even if it is left out."""
         given = super().spelled(values)
         return {**given, "link": "terms"} if "terms" in given and "link" not in given else given
 

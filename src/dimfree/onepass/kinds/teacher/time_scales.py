@@ -15,7 +15,7 @@ from dimfree.onepass.kinds.teacher.section import MultiIndex
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem.network import prefactor
 
-LEFT = 0.25  # a component counts as learned when it stays below this share of what it was at the start
+LEFT = 0.25  # a component counts as learned once it stays below this share of its value at the start
 
 
 def rate_ratio(problem: OnePassProblem) -> float:
