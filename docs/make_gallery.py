@@ -65,23 +65,34 @@ def first_run(measured: xr.DataTree) -> dict[str, Any]:
 
 
 def shortest(text: str) -> str:
-    """A problem as TOML with the keys that differ from the defaults of their sections alone."""
+    """A problem as TOML with the keys that differ from the defaults of their sections, or from what the kind fills in."""
     problem = loads(text)
     tables = as_tables({"whole": problem})["whole"]
     ordered = sorted(tables, key=[*(name for name in type(problem).model_fields if name != "run"), "run"].index)
-    kept = {name: _different(tables[name], getattr(problem, name)) for name in ordered}
-    short = tomli_w.dumps({name: value for name, value in kept.items() if value != {}})
-    short = re.sub(r",?\s*\n\s*(?=\])|(?<=\[)\n\s+", "", re.sub(r"(?<=,)\n\s+(?=[^\]\s])", " ", short))
+    filled_in = loads(_written({name: _kept(tables[name], getattr(problem, name)) for name in ordered}))
+    kept = {name: _kept(tables[name], getattr(problem, name), getattr(filled_in, name)) for name in ordered}
+    short = re.sub(r",?\s*\n\s*(?=\])|(?<=\[)\n\s+", "", re.sub(r"(?<=,)\n\s+(?=[^\]\s])", " ", _written(kept)))
     assert loads(short) == problem
     return short
 
 
-def _different(table: Any, section: Any) -> Any:
+def _written(tables: dict[str, Any]) -> str:
+    return tomli_w.dumps({name: value for name, value in tables.items() if value != {}})
+
+
+def _kept(table: Any, section: Any, filled_in: Any = None) -> Any:
+    """The keys of a section without those that have their default, unless the kind of data fills in another value."""
     if not isinstance(table, dict):
         return table
     fields, plain = type(section).model_fields, section.model_dump(mode="json", exclude_none=True)
-    given = sorted(table.keys() & plain.keys(), key=["kind", *fields].index)
-    return {name: plain[name] for name in given if name == "kind" or getattr(section, name) != fields[name].default}
+
+    def is_kept(name: str) -> bool:
+        value = getattr(section, name)
+        return name == "kind" or value != fields[name].default or getattr(filled_in or section, name) != value
+
+    return {
+        name: plain[name] for name in sorted(table.keys() & plain.keys(), key=["kind", *fields].index) if is_kept(name)
+    }
 
 
 def save_curves(measured: xr.DataTree, target: Path) -> None:
