@@ -57,7 +57,9 @@ def test_dead_links_are_found(tmp_path):
 
 
 def test_a_shortened_problem_keeps_a_default_where_the_kind_fills_in_another_value():
-    text = 'dimension = 100\n[data]\nkind = "phase-retrieval"\n[training]\nkind = "multi-pass"\n[run]\nspacing = "log"\n'
+    text = (
+        'dimension = 100\n[data]\nkind = "phase-retrieval"\n[training]\nkind = "multi-pass"\n[run]\nspacing = "log"\n'
+    )
     short = make_gallery.shortest(text)
     assert 'spacing = "log"' in short
     assert "batch_fraction" not in short

@@ -1,6 +1,8 @@
 """Numbers of accuracy and speed on the site are those of the files that benchmarks wrote."""
 
 import copy
+import json
+import re
 import sys
 from pathlib import Path
 
@@ -8,6 +10,7 @@ sys.path.append(str(Path(__file__).parents[2] / "docs"))
 
 import make_numbers
 
+ROOT = make_numbers.ROOT
 PAGE = make_numbers.PAGE.read_text(encoding="utf-8")
 
 
@@ -32,3 +35,21 @@ def test_every_benchmark_that_the_page_names_was_run():
     }
     assert len(named) > 20
     assert named <= make_numbers.measured()["results"].keys()
+
+
+def test_the_table_of_the_paper_has_the_numbers_of_its_file_and_every_reference_exists():
+    paper, found = (ROOT / "paper.md").read_text(), json.loads((ROOT / "benchmarks" / "peers.json").read_text())
+    rows = [line.split("|") for line in paper.splitlines() if line.startswith("| ")][1:]
+    assert [row[3].strip() for row in rows] == [f"{float('%.2g' % one['ratio']):g}" for one in found.values()]
+    assert [row[4].strip() for row in rows] == [
+        f"{one['difference']:.0e}" if "difference" in one else "" for one in found.values()
+    ]
+    cited = {*re.findall(r"@(\w+\d{4}\w*)", paper)}
+    assert cited == {*re.findall(r"^@\w+\{(\w+),", (ROOT / "paper.bib").read_text(), re.M)}
+
+
+def test_a_light_core_would_save_less_than_a_fifth_and_the_wheel_is_small():
+    found = json.loads((ROOT / "benchmarks" / "packages.json").read_text())
+    assert found["light_core"]["share_of_bytes_saved"] < 0.2
+    assert found["light_core"]["loaded_by_import"] == "[]"
+    assert found["now"]["wheel_bytes"] <= 2_000_000
