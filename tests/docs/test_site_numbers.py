@@ -37,10 +37,14 @@ def test_every_benchmark_that_the_page_names_was_run():
     assert named <= make_numbers.measured()["results"].keys()
 
 
+def rounded(number):
+    return f"{float(format(number, '.2g')):g}"
+
+
 def test_the_table_of_the_paper_has_the_numbers_of_its_file_and_every_reference_exists():
     paper, found = (ROOT / "paper.md").read_text(), json.loads((ROOT / "benchmarks" / "peers.json").read_text())
     rows = [line.split("|") for line in paper.splitlines() if line.startswith("| ")][1:]
-    assert [row[3].strip() for row in rows] == [f"{float('%.2g' % one['ratio']):g}" for one in found.values()]
+    assert [row[3].strip() for row in rows] == [rounded(one["ratio"]) for one in found.values()]
     assert [row[4].strip() for row in rows] == [
         f"{one['difference']:.0e}" if "difference" in one else "" for one in found.values()
     ]
