@@ -29,6 +29,7 @@ SUBJECTS = (
     "lab",
     "saved_page",
     "lab_page",
+    "siege",
 )
 
 
