@@ -1,12 +1,13 @@
 """Written JavaScript of whole problems against jax: right-hand sides, observables, blocks of SGD, curves, and what is refused."""
 
+from functools import partial
 from importlib.resources import files
 
 import jax
 import numpy as np
 import pytest
-from written_in_node import answer_of
-from written_problems import blocks, cases, furthest, known, known_blocks, nudged, problem, told_by_node
+from written_in_node import answer_in_tab, answer_of
+from written_problems import blocks, cases, furthest, known, known_blocks, nudged, problem, told_by
 
 import dimfree as df
 from dimfree.lab.export.laws import Laws
@@ -40,12 +41,20 @@ def small():
     return script_of(SMALL)
 
 
-def test_right_hand_sides_observables_and_blocks_are_those_of_jax(small):
+@pytest.fixture(params=["node", pytest.param("chromium", marks=pytest.mark.slow)])
+def engine(request):
+    """What runs written JavaScript: functions such as Math.exp may differ in their last digit from one engine to the next."""
+    return (
+        answer_of if request.param == "node" else partial(answer_in_tab, request.getfixturevalue("tab")("about:blank"))
+    )
+
+
+def test_right_hand_sides_observables_and_blocks_are_those_of_jax(small, engine):
     """At random starts and random numbers of all sliders; a change of one part in 10^9 is seen."""
     rng = np.random.default_rng(3)
     every = cases(SMALL, small, rng)
     chain = blocks(SMALL, small, rng, **{"training.learning_rate": 40.0, "dimension": 40})
-    told = told_by_node(small, {"ode": every + nudged(every), "gradient-flow": every}, chain)
+    told = told_by(engine, small, {"ode": every + nudged(every), "gradient-flow": every}, chain)
     right = known("ode", SMALL, every)
     assert furthest(told["ode"][:20], right) < 1e-13
     assert furthest(told["ode"][20:], right, ["velocity"]) > 1e-10
@@ -136,7 +145,7 @@ def test_right_hand_sides_and_risks_of_many_problems(name):
     script, rng = script_of(made), np.random.default_rng(11)
     every = cases(made, script, rng)
     chain = blocks(made, script, rng, **{"training.learning_rate": 60.0, "dimension": 40})
-    told = told_by_node(script, dict.fromkeys(theories, every + nudged(every)), chain)
+    told = told_by(answer_of, script, dict.fromkeys(theories, every + nudged(every)), chain)
     for theory in theories:
         right = known(theory, made, every)
         assert furthest(told[theory][:20], right) < 1e-10

@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from written_in_node import answer_of
 
 import dimfree as df
 from dimfree.description import Draws
@@ -152,7 +151,7 @@ def known_blocks(made, every):
     return found
 
 
-def told_by_node(script, theories, chain=None):
-    """What the script says of all cases."""
+def told_by(engine, script, theories, chain=None):
+    """What the script says of all cases in an engine: `answer_of` is that of node."""
     data = {"theories": {name: [plain(case) for case in every] for name, every in theories.items()}}
-    return answer_of(script.text, ASKED, data | ({"blocks": [plain_block(case) for case in chain]} if chain else {}))
+    return engine(script.text, ASKED, data | ({"blocks": [plain_block(case) for case in chain]} if chain else {}))
