@@ -18,7 +18,7 @@ const makeBackend = () => {
   const later = (ms, work) => { const timer = setTimeout(work, ms); return { cancel: () => clearTimeout(timer) }; };
   return {
     hello: async () => ({ served: true, version: "test", problem: base, settings: [], gallery: [{ name: "quick", title: "A quick one", problem: { ...base, training: { learning_rate: 5 } } }],
-      presets: [{ name: "wide", title: "Too wide on purpose", why: "The second description refuses wide networks.", problem: { ...base, network: { width: 16, activation: "erf" } } }] }),
+      presets: [{ name: "wide", title: "Too wide on purpose", why: "The second description refuses wide networks.", problem: { ...base, network: { width: 16, activation: "erf" } } }, { name: "slow", title: "Slow on purpose", why: "", problem: { ...base, network: { width: 7, activation: "erf" } } }] }),
     controls: async (problem, change) => {
       let next = problem;
       for (const [path, value] of Object.entries(change || {})) next = values.put(next, path, value);
@@ -26,13 +26,23 @@ const makeBackend = () => {
       return { problem: next, remark: `${next.network.width} units learn`, controls: CONTROLS.map((one) => ({ ...one, value: values.get(next, one.path) })) };
     },
     solve: (problem, onPart) => later(5, () => {
-      const curve = (name, noise) => ({ part: "curve", name, label: name, real: false, times, milliseconds: 1, variables, observables: seen(problem, times, 1), risk: { mean: times.map((t) => risk({ ...problem, data: { noise } }, t, 0)), low: null, high: null } });
+      const curve = (name, noise, share = 1) => {
+        const ts = times.slice(0, Math.floor(share * times.length));
+        return { part: "curve", name, label: name, real: false, times: ts, milliseconds: 1, share, variables, observables: seen(problem, ts, 1), risk: { mean: ts.map((t) => risk({ ...problem, data: { noise } }, t, 0)), low: null, high: null } };
+      };
+      if (problem.network.width === 7) {  // a description that takes long, and goes on when the test says so
+        const parts = [curve("exact", problem.data.noise, 0.5), curve("exact", problem.data.noise), { part: "done" }];
+        window.goOn = () => onPart(parts.shift());
+        onPart({ part: "pending", name: "exact", seconds: 34 });
+        return;
+      }
       onPart(curve("exact", problem.data.noise));
       if (problem.network.width > 8) onPart({ part: "refusal", name: "narrow", sentence: `narrow needs a width of at most 8, and this one is ${problem.network.width}.` });
       else onPart(curve("narrow", 0));
       onPart({ part: "done" });
     }),
     simulate: (problem, onPart) => {
+      if (problem.network.width === 7) { onPart({ part: "refusal", name: "sgd", sentence: "sgd takes too long." }); onPart({ part: "done" }); return { cancel: () => {} }; }
       let from = 0;
       const timer = setInterval(() => {
         const ts = times.slice(from, from + 5), mean = ts.map((t) => risk(problem, t, problem.run.seed + t));

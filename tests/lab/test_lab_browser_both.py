@@ -199,8 +199,9 @@ def test_the_saved_page_says_what_needs_the_server(tab, saved):
     wait_for_curve(other, "ode")
 
 
-def test_one_step_in_slow_motion(tab, saved):
-    page = opened(tab, saved)
+def test_one_step_in_slow_motion(tab, home):
+    page = opened(tab, home)
+    page.get_by_role("button", name="Slow motion").wait_for()
     end_of_sgd(page)
     page.get_by_role("button", name="Slow motion").click()
     page.locator(".step-row").first.wait_for()

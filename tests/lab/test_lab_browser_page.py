@@ -177,8 +177,36 @@ def test_dark_mode_repaints_and_nothing_is_cut_off(tab, fake_page, size):
     settle(page)
     assert pixels(page) != light
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    # nor is anything hidden in a row that would have to be scrolled sideways
+    wide = (
+        "() => [...document.querySelectorAll('.tools, .bar, .legend, .row')].filter(e => e.scrollWidth > e.clientWidth)"
+    )
+    assert page.evaluate(f"{wide}.map(e => e.outerHTML)") == []
     if width == 1280:
         assert page.evaluate("() => document.documentElement.scrollHeight <= innerHeight")
+
+
+@pytest.mark.slow
+def test_a_page_without_curves_says_what_is_waited_for_and_draws_a_curve_as_it_grows(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "exact")
+    assert page.locator("#waiting").is_hidden()
+    page.select_option("#open", label="Slow on purpose")
+    page.get_by_text("exact takes about 34 seconds on a quiet machine; its curve is drawn as it comes.").wait_for()
+    page.evaluate("() => goOn()")
+    page.wait_for_function("() => lab.store.all().some(one => one.name === 'exact' && one.times.length === 30)")
+    page.get_by_text("solving exact, 50 % …").wait_for()
+    assert page.locator("#waiting").is_hidden()
+    page.evaluate("() => goOn()")
+    page.wait_for_function("() => lab.store.all().some(one => one.name === 'exact' && one.times.length === 61)")
+
+
+@pytest.mark.slow
+def test_an_experiment_that_refuses_is_not_waited_for(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "exact")
+    page.select_option("#open", label="Slow on purpose")  # on which SGD refuses
+    page.get_by_text("SGD was not run: the page says why.").wait_for()
 
 
 @pytest.mark.slow

@@ -376,6 +376,21 @@ def test_a_download_that_fails_is_a_sentence(client):
         assert answer.content.endswith(b".\n")
 
 
+def test_a_step_that_no_page_can_follow_has_a_sentence(client):
+    asking = quote(json.dumps(plain_problem(tiny())))
+    for path, said in (
+        (
+            f"/magnifier?problem={asking}",
+            "one step cannot be shown: SGD of this problem is not followed in few overlaps.",
+        ),
+        ("/magnifier", "ends with ?problem="),
+    ):
+        answer = client.get(path)
+        assert answer.headers["content-type"].startswith("text/javascript")
+        assert answer.content.startswith(b"onmessage = () => postMessage(")
+        assert said in answer.content.decode()
+
+
 def test_the_shelf_holds_problems_and_reasons():
     hello = hello_of(df.Problem(), served=False)
     assert hello["problem"] == plain_problem(df.Problem())

@@ -7,7 +7,8 @@ import pytest
 from in_node import answered
 
 import dimfree as df
-from dimfree.lab.export.script import script_of
+from dimfree.errors import RefusalError
+from dimfree.lab.export.script import chain_script, has_chain, script_of
 
 # A chain of one number M with M' = M + rate z, and of one number Q with Q' = Q + 2 rate z + rate² z².
 _PLAIN_CHAIN = """
@@ -46,6 +47,34 @@ def test_a_step_is_the_pull_of_the_gradient_and_the_push_of_the_noise(numbers):
     assert seen["mean"]["noise"]["Q"] == pytest.approx([rate**2 * np.mean(others**2)], abs=1e-14)
     assert seen["state"] == [0.5, 1.0]
     assert seen["rate"] == rate  # the chain goes on as it was
+
+
+_SHOWN = """
+(script, {text, seen, numbers}) => {
+  require("vm").runInThisContext(text);
+  const chain = require("vm").runInThisContext("makeChain()");
+  chain.set(numbers);
+  return { seen: chain.observe(chain.begin(seen)), step: chain.timeStep };
+}
+"""
+
+
+@pytest.mark.slow
+def test_a_served_page_looks_at_a_step_from_the_overlaps_that_it_shows():
+    problem = df.Problem(dimension=50, data={"units": 1}, network={"width": 2})
+    seen = {"Q": [1.5, 0.2, 0.2, 0.7], "M": [0.3, -0.4], "a": [1.0, 1.0]}
+    found = answered("slow.js", _SHOWN, {"text": chain_script(problem), "seen": seen, "numbers": {}})
+    for name, values in seen.items():
+        assert found["seen"][name] == pytest.approx(values, abs=1e-14)
+    assert found["step"] == pytest.approx(problem.time_step, rel=1e-14)
+
+
+def test_whether_a_step_can_be_shown_is_known_before_it_is_written():
+    assert has_chain(df.Problem())
+    for changes in ({"network.width": 200}, {"training.batch": 100}):
+        assert not has_chain(df.Problem().replace(**changes))
+        with pytest.raises(RefusalError, match="SGD of this problem is not followed in few overlaps"):
+            chain_script(df.Problem().replace(**changes))
 
 
 _WRITTEN_CHAIN = """

@@ -1,6 +1,8 @@
 """The accounts that were computed last, so that a verdict need not compute them again."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock
 
 import xarray as xr
@@ -14,6 +16,7 @@ class Accounts:
     def __init__(self) -> None:
         self._held, self._books = OrderedDict[str, dict[str, xr.Dataset]](), Lock()
         self._complete = set[str]()  # problems of which all theories are held
+        self._begun = Counter[str]()  # how many threads solve the theories of a problem
 
     def keep(self, digest: str, title: str, account: xr.Dataset) -> None:
         """Hold an account of the problem with this digest."""
@@ -29,6 +32,24 @@ class Accounts:
         with self._books:
             if digest in self._held:
                 self._complete.add(digest)
+
+    @contextmanager
+    def solving(self, digest: str) -> Iterator[None]:
+        """Take note that the theories of a problem are being solved."""
+        with self._books:
+            self._begun[digest] += 1
+        try:
+            yield
+        finally:
+            with self._books:
+                self._begun[digest] -= 1
+                if not self._begun[digest]:
+                    del self._begun[digest]
+
+    def is_being_solved(self, digest: str) -> bool:
+        """Whether a thread solves the theories of a problem."""
+        with self._books:
+            return digest in self._begun
 
     def is_complete(self, digest: str) -> bool:
         """Whether all theories of a problem are held."""

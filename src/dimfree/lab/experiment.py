@@ -23,6 +23,7 @@ Arriving = Generator[parts.Part, None, xr.Dataset]  # returns all of the run
 _EVERY = 0.1  # seconds between two parts, so that a page is not flooded
 _JUDGED = 1.5  # seconds between two verdicts while it runs
 _FEWEST = 8  # times before the first verdict
+_LOOK = 0.05  # seconds between two looks at theories that are being solved
 
 
 def simulated(ready: Prepared, accounts: Accounts, stop: Stop) -> Iterator[parts.Part]:
@@ -36,6 +37,9 @@ def simulated(ready: Prepared, accounts: Accounts, stop: Stop) -> Iterator[parts
     except DivergenceError as failure:
         yield parts.refusal(one.title, str(failure))
         return
+    while accounts.is_being_solved(ready.problem.digest):  # for the curves of the page, which the verdict is about
+        watched(stop, 1.0)
+        time.sleep(_LOOK)
     if not accounts.is_complete(ready.problem.digest):
         for _ in solved(ready, accounts, stop):  # the page did not ask for theories, or asked for other ones since
             pass

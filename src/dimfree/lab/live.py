@@ -1,7 +1,7 @@
 """Theories of a problem as fast as they can be had: every curve in one call of one program; warnings come after all curves."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -20,7 +20,10 @@ from dimfree.results.record import checked, cost_of, joined, record_starts
 from dimfree.setting import model_of, speaking
 
 BUDGET = 60.0  # predicted CPU seconds that all theories together may take, and one experiment beside them
-_BRIEF = 20.0  # a theory that is predicted to take longer is computed in pieces, between which it can be stopped
+_BRIEF = (
+    20.0  # a theory that is predicted to take longer comes in pieces: each is shown, and after each it can be stopped
+)
+_EVERY = 0.3  # seconds between two parts of one theory
 Stop = Callable[[], bool]  # whether the browser no longer waits for the answer
 
 
@@ -54,12 +57,16 @@ def prepared(problem: Problem) -> Prepared:
 
 
 def solved(ready: Prepared, accounts: Accounts, stop: Stop) -> Iterator[parts.Part]:
-    """A part for every theory: its curve, or the sentence of its refusal; then the warnings of all curves."""
+    """Parts for every theory: its curve, or the sentence of its refusal; then the warnings of all curves."""
+    with accounts.solving(ready.problem.digest):
+        yield from _solved(ready, accounts, stop)
+
+
+def _solved(ready: Prepared, accounts: Accounts, stop: Stop) -> Iterator[parts.Part]:
     problem, seen, taken = ready.problem, list[tuple[AnyDescription, dict[str, Values], float]](), 0.0
     for one in sorted((one for one in ready.able if not one.real), key=lambda one: one.scatters):
         _go_on(stop)
         planned, began = ready.planned(one, taken), time.perf_counter()
-        taken += planned.seconds
         yield from (parts.refusal(*out) for out in planned.left_out)
         if not planned.chosen:
             continue
@@ -67,11 +74,15 @@ def solved(ready: Prepared, accounts: Accounts, stop: Stop) -> Iterator[parts.Pa
             if problem.run.starts > 1:
                 yield _of_many_starts(ready, one, accounts, stop)
                 continue
-            values = joined(list(checked(problem, one, _pieces(ready, one, stop))))
+            if planned.seconds > _BRIEF:
+                yield parts.pending(one, planned.seconds)
+            values = yield from _grown(ready, one, stop)
         except DivergenceError as failure:
             yield parts.refusal(one.title, str(failure))
             continue
-        spent = time.perf_counter() - began
+        finally:
+            spent = time.perf_counter() - began
+            taken += min(spent, planned.seconds)  # a prediction includes compilation, which may have been done before
         seen.append((one, values, spent))
         yield parts.curve(problem, one, values, spent)
     for one, values, spent in seen:
@@ -81,6 +92,19 @@ def solved(ready: Prepared, accounts: Accounts, stop: Stop) -> Iterator[parts.Pa
         accounts.keep(problem.digest, one.title, dataset(problem, one, problem.times, values, used, said))
         yield from (parts.warning(one.title, sentence) for sentence in said)
     accounts.complete(problem.digest)
+
+
+def _grown(ready: Prepared, one: AnyDescription, stop: Stop) -> Generator[parts.Part, None, dict[str, Values]]:
+    """Parts of a curve that takes long, as it grows; returns all of it."""
+    pieces, began = list[Piece](), time.perf_counter()
+    sent = began
+    for piece in checked(ready.problem, one, _pieces(ready, one, stop)):
+        pieces.append(piece._replace(reached=None))
+        now = time.perf_counter()
+        if piece.done < 1 and now - sent >= _EVERY:
+            sent = now
+            yield parts.curve(ready.problem, one, joined(pieces), now - began, piece.done)
+    return joined(pieces)
 
 
 def _pieces(ready: Prepared, one: AnyDescription, stop: Stop) -> Iterator[Piece]:

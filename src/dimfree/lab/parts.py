@@ -27,15 +27,23 @@ class _Verdict(NamedTuple):
     running: bool
 
 
-def curve(problem: Problem, one: AnyDescription, seen: Mapping[str, Values], seconds: float) -> Part:
-    """All of an account."""
+def pending(one: AnyDescription, seconds: float) -> Part:
+    """What is about to be computed, and takes long."""
+    return {"part": "pending", "name": one.title, "seconds": seconds}
+
+
+def curve(
+    problem: Problem, one: AnyDescription, seen: Mapping[str, Values], seconds: float, share: float = 1.0
+) -> Part:
+    """An account, or what there is of it when this share of its work is done."""
     return {
         "part": "curve",
         **_named(one),
-        "times": problem.times.tolist(),
+        "times": problem.times[: len(seen["risk"])].tolist(),
         **_observed(problem, one, seen),
         "variables": _variables(problem, one, seen),
         "milliseconds": round(1000 * seconds, 2),
+        "share": share,
     }
 
 

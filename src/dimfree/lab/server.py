@@ -17,10 +17,11 @@ from starlette.websockets import WebSocket
 
 from dimfree.comparison.compare import compared
 from dimfree.errors import ProblemError
+from dimfree.lab import page
 from dimfree.lab.admission import admission_of
+from dimfree.lab.export.script import chain_script
 from dimfree.lab.guard import Door, Guard
 from dimfree.lab.live import BUDGET
-from dimfree.lab.page import asset, served
 from dimfree.lab.session import Lab, Session, said_of
 from dimfree.problem import Problem
 from dimfree.progress import nobody
@@ -56,6 +57,10 @@ def application(problem: Problem, through: Door) -> ASGIApp:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(lab.running, _downloaded, lab, form, request.query_params.get("problem", ""))
 
+    async def magnifier(request: Request) -> Response:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(lab.running, _magnifier, lab, request.query_params.get("problem", ""))
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
@@ -64,6 +69,7 @@ def application(problem: Problem, through: Door) -> ASGIApp:
     routes = [
         Route("/", _page),
         Route("/download/{form}", download),
+        Route("/magnifier", magnifier),
         Route("/{name}", _asset),
         WebSocketRoute("/socket", socket),
     ]
@@ -71,11 +77,11 @@ def application(problem: Problem, through: Door) -> ASGIApp:
 
 
 async def _page(request: Request) -> Response:
-    return HTMLResponse(served())
+    return HTMLResponse(page.served())
 
 
 async def _asset(request: Request) -> Response:
-    found = asset(request.path_params["name"])
+    found = page.asset(request.path_params["name"])
     if found is None:
         return PlainTextResponse("there is no such file.\n", 404)
     return Response(found[0], media_type=found[1])
@@ -98,9 +104,18 @@ def _downloaded(lab: Lab, form: str, text: str) -> Response:
         return PlainTextResponse(f"{said_of(failure)}\n", 422)
 
 
+def _magnifier(lab: Lab, text: str) -> Response:
+    """A worker that shows one step of SGD of the problem, or says why it cannot."""
+    try:
+        script = page.magnifier(chain_script(lab.admission.problem(_parsed(text))))
+    except Exception as failure:  # as above
+        script = page.refusing(said_of(failure))
+    return Response(script, media_type="text/javascript; charset=utf-8")
+
+
 def _parsed(text: str) -> object:
     try:
         found: object = json.loads(text)
     except (ValueError, RecursionError):
-        raise ProblemError("the address of a download ends with ?problem= and the problem as JSON.") from None
+        raise ProblemError("the address ends with ?problem= and the problem as JSON.") from None
     return found

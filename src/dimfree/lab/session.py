@@ -16,6 +16,7 @@ from dimfree.lab.admission import Admission
 from dimfree.lab.changes import changed
 from dimfree.lab.controls import controls_of
 from dimfree.lab.experiment import simulated
+from dimfree.lab.export.script import has_chain
 from dimfree.lab.live import Stop, StoppedError, prepared, solved
 from dimfree.lab.phase import phase_of
 from dimfree.lab.shelf import hello_of, plain_problem
@@ -67,7 +68,8 @@ class Lab:
             self.admission.check(change)
             problem = self.admission.problem(plain_problem(changed(problem, change)))
         remark = setting_of(problem).remark(problem)
-        return {"problem": plain_problem(problem), "controls": controls_of(problem), "remark": remark}
+        answer = {"problem": plain_problem(problem), "controls": controls_of(problem), "remark": remark}
+        return answer | {"slow": has_chain(problem)}
 
     def solve(self, problem: Problem, stop: Stop) -> Iterable[parts.Part]:
         """The phase diagram of a problem, which is there at once, and its theories."""

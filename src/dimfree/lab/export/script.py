@@ -1,6 +1,7 @@
 """A problem as one script: every description that can be written, real SGD, and why the others are not there."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -9,6 +10,7 @@ import jax
 import numpy as np
 
 from dimfree.description import AnyDescription, Block, Drawn, Evolution, Flow
+from dimfree.errors import RefusalError
 from dimfree.lab.claims import claim_of
 from dimfree.lab.export.flows import Split, write_chain, write_flow
 from dimfree.lab.export.laws import Laws
@@ -20,6 +22,9 @@ from dimfree.registry import candidates, setting_of
 from dimfree.setting import RISK, Variable, model_of, why_not
 
 LARGEST = 300_000  # characters of one module
+MOST_NORMALS = (
+    1000  # of a block of steps: what draws more takes long to write, and shows more overlaps than can be read
+)
 SLOW = 100.0  # microseconds of a right-hand side, from which a description waits for the sliders to rest
 RTOL, ATOL = 1e-7, 1e-10  # that a curve on a screen asks for
 
@@ -128,6 +133,37 @@ def script_of(problem: Problem) -> Script:
         laws,
         {one.one.title: one.written.microseconds["block" if one is chain else "rhs"] for one in every},
     )
+
+
+def chain_script(problem: Problem) -> str:
+    """Write real SGD alone: JavaScript that defines makeChain; a `RefusalError` says why it cannot be written."""
+    exported = next(_drawn(problem), None)
+    if exported is None:
+        raise RefusalError("one step cannot be shown: SGD of this problem is not followed in few overlaps.")
+    start = _start(problem)
+    try:
+        chain = _written_chain(exported, start)
+    except Unsupported as why:
+        raise RefusalError(f"one step cannot be shown, because {why}.") from None
+    laws = Laws(problem, {chain.one.title: chain.leaves})
+    text = _chain_text(chain, problem, laws, {"numbers": laws.numbers, "start": start.default})
+    return "\n".join([_source("page_side.js"), runtime(), f"function makeChain(){{return {text}}}"])
+
+
+def has_chain(problem: Problem) -> bool:
+    """Whether `chain_script` can be asked for a problem."""
+    return next(_drawn(problem), None) is not None
+
+
+def _drawn(problem: Problem) -> Iterator[_Exported]:
+    """The experiments of a problem whose steps are functions of few random numbers."""
+    for one in candidates(problem):
+        if one.real and isinstance(one, Evolution) and not why_not(one, problem):
+            exported = _Exported(one, problem)
+            if isinstance(exported.dynamics, Drawn):
+                block = exported.dynamics.block(exported.split.model(exported.split.leaves))
+                if isinstance(block, Block) and block.normals <= MOST_NORMALS:
+                    yield exported
 
 
 def _not_here(why: str) -> str:

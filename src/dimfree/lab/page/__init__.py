@@ -15,6 +15,7 @@ _BACKEND = "<!-- backend -->"
 # What runs in the workers of the saved page, after the emitted theory: times, start, random numbers, verdict, one step
 # in slow motion, and the loop.
 _WORKER = ("saved_times.js", "start.js", "generator.js", "verdict.js", "slow.js", "worker.js")
+_MAGNIFIER = ("generator.js", "slow.js", "magnifier.js")  # after the emitted chain, in a worker of the served page
 
 
 def served() -> str:
@@ -26,6 +27,16 @@ def asset(name: str) -> tuple[bytes, str] | None:
     """A file that the served page asks for, and its content type; None if there is no such file."""
     known = {path.name: path for path in _FOLDER.iterdir() if path.suffix in _TYPES}
     return (known[name].read_bytes(), _TYPES[known[name].suffix]) if name in known else None
+
+
+def magnifier(chain: str) -> str:
+    """What a worker of the served page runs to show one step of SGD, after JavaScript that defines makeChain."""
+    return "\n".join((chain, *map(_text, _MAGNIFIER)))
+
+
+def refusing(sentence: str) -> str:
+    """A worker that answers with a sentence."""
+    return f"onmessage = () => postMessage({json.dumps({'sentence': sentence})});\n"
 
 
 def one_file(emitted: str, hello: Mapping[str, Any]) -> str:

@@ -13,7 +13,9 @@ const lab = (() => {
 
   let hello = null, problem = null, list = [], solving = null, waiting = false;
   let spent = 0, moving = null, arrived = null;  // ms of work; the oldest change that is not asked yet; the one that is answered
-  let dirty = false, resting = 0, saving = 0, guessed = "", opened = { open: false }, phase = null, slowly = false, slowStep = null;
+  let dirty = false, resting = 0, saving = 0, guessed = "", opened = { open: false }, phase = null, slowly = false;
+  let steps = false;  // whether one step can be shown
+  let slowest = "", going = "";  // what is said of a theory that takes long, before its first points and after them
 
   // ---- how long the page's own thread works for one change
   const timed = (work) => (...given) => {
@@ -32,9 +34,10 @@ const lab = (() => {
     dirty = true;
     requestAnimationFrame(timed(draw));
   };
+  // Times in equal steps, or within few decades, have a linear axis; the first of times in powers are whole steps of SGD, often equal ones.
   const even = (times) => {
-    const t = times.filter((x) => x > 0);
-    return t.length < 4 || t[1] / t[0] > 1.9 || t[t.length - 1] / t[0] < 20;
+    const t = times.filter((x) => x > 0), n = t.length;
+    return n < 4 || t[n - 1] / t[0] < 20 || t[n - 1] - t[n - 2] < 2 * (t[1] - t[0]);
   };
   const draw = () => {
     const from = performance.now();
@@ -53,26 +56,34 @@ const lab = (() => {
     panels.legend(dom.by("legend"), store, { ontoggle: (name) => { store.toggle(name); paint(); } });
     panels.refusals(dom.by("refusals"), store, opened);
     dom.by("thaw").hidden = !store.frozen().length;
+    wait(all);
     drawSide(x, hidden);
     describe(all);
     if (arrived) measured.push({ wall: performance.now() - arrived.since, main: spent - arrived.spent + performance.now() - from });
     arrived = null;
   };
 
+  // While there is nothing to see, what is waited for.
+  const wait = (all) => {
+    const box = dom.by("waiting"), text = slowest || "Solving. Equations of a new structure are compiled first, which takes some seconds.";
+    box.hidden = !solving || all.length > 0;
+    if (!box.hidden && box.textContent !== text) box.textContent = text;
+  };
+
   const drawSide = (x, hidden) => {
     const known = panels.observables(store), names = [...known.keys()];
-    if (phase) names.push(PHASE);
+    if (phase && (names.length || !phase.sentence)) names.push(PHASE);
     const name = names.includes(view.observable) ? view.observable : panels.first(store, names);
     choices(dom.by("observable"), names, name, (one) => one);
     showSide(name === PHASE);
+    dom.by("side").classList.toggle("empty", !name);
     if (name === PHASE) {
       dom.by("account").hidden = true;
       dom.by("meaning").textContent = phase.sentence || phase.title;
       diagram.show(phase, Object.fromEntries(Object.keys(phase.numbers || {}).map((path) => [path, values.get(problem, path)])));
       return;
     }
-    dom.by("side").classList.toggle("empty", !name);
-    if (!name) { side.show({ series: [], x, y: { log: false, label: "" } }); return; }
+    if (!name) return;
     const { meaning, shape } = known.get(name);
     const { shown, legend, left, theory } = panels.series(store, name, view.account);
     const having = shape.reduce((n, m) => n * m, 1) > 1 ? store.all().filter((one) => !one.real && (one.observables || {})[name]).map((one) => one.name) : [];
@@ -86,7 +97,7 @@ const lab = (() => {
   const showSide = (asPhase) => {
     const shown = { phase: asPhase, "slow-steps": !asPhase && slowly, "side-plot": !asPhase && !slowly, "side-legend": !asPhase && !slowly };
     for (const [id, on] of Object.entries(shown)) if (dom.by(id).hidden === on) dom.by(id).hidden = !on;
-    dom.by("slow-bar").hidden = asPhase || !backend.slow;
+    dom.by("slow-bar").hidden = asPhase || !steps;
     dom.by("slow-next").hidden = !slowly;
   };
   // The point of the phase diagram moves numbers at once, and the structure when it is put down.
@@ -116,15 +127,20 @@ const lab = (() => {
   };
 
   // ---- what a solution says
-  const status = { ms: null, steps: null, speed: null };
+  const status = { ms: new Map(), steps: null, speed: null };  // ms of every theory
   const report = () => {
-    const spent_ = status.ms === null ? "" : status.ms < 1000 ? `theories in ${values.short(status.ms, 2)} ms` : `theories in ${values.short(status.ms / 1000, 2)} s`;
+    const ms = [...status.ms.values()].reduce((sum, one) => sum + one, 0);
+    const spent_ = !ms ? "" : ms < 1000 ? `theories in ${values.short(ms, 2)} ms` : `theories in ${values.short(ms / 1000, 2)} s`;
     const sgd = status.steps ? `SGD: ${values.many(status.steps)} steps${status.speed ? `, ${values.many(status.speed)} a second` : ""}` : "";
-    dom.by("status").textContent = [solving ? "solving …" : "", spent_, sgd].filter(Boolean).join("  ·  ");
+    dom.by("status").textContent = [solving ? going || "solving …" : "", spent_, sgd].filter(Boolean).join("  ·  ");
   };
   const take = timed((part) => {
     store.take(part);
-    if (part.part === "curve") { if (part.milliseconds) status.ms = (status.ms || 0) + part.milliseconds; }
+    if (part.part === "pending") slowest = `${part.name} takes about ${values.short(part.seconds, 2)} seconds on a quiet machine; its curve is drawn as it comes.`;
+    if (part.part === "curve") {
+      status.ms.set(part.name, part.milliseconds || 0);
+      going = part.share < 1 ? `solving ${part.name}, ${Math.round(100 * part.share)} % …` : "";
+    }
     if (part.part === "points") { status.steps = part.steps; status.speed = part.steps_per_second; }
     if (part.part === "phase") phase = part;
     if (part.part === "verdict") panels.verdict(dom.by("verdict"), part);
@@ -142,7 +158,8 @@ const lab = (() => {
   // then cancels the rest of it: the last position wins.
   const solve = () => {
     waiting = false;
-    status.ms = null;
+    status.ms.clear();
+    slowest = going = "";
     store.begin();
     const mine = { at: performance.now(), handle: null, change: moving };
     moving = null;
@@ -164,7 +181,16 @@ const lab = (() => {
   };
 
   // ---- SGD
-  const film = playback.create(backend, { show: (part) => take(part), onstate: () => buttons() });
+  const film = playback.create(backend, {
+    show: (part) => { take(part); if (part.part === "done" && !store.all().some((one) => one.real)) judge("SGD was not run: the page says why."); },
+    onstate: () => buttons(),
+  });
+  // The place of the verdict keeps its height while SGD runs again, so that the plots stand still.
+  const judge = (text) => {
+    const box = dom.by("verdict");
+    box.style.minHeight = `${box.offsetHeight}px`;
+    dom.refill(box, dom.el("p", { class: "quiet" }, text));
+  };
   const buttons = () => {
     const going = film.playing() && film.running();
     dom.by("play").textContent = going ? "Pause" : film.running() ? "Play" : "Run SGD";
@@ -173,9 +199,10 @@ const lab = (() => {
   const rest = () => {
     clearTimeout(resting);
     film.stop();
+    if (slowly) magnify(false);
     store.dropReal();
     status.steps = null;
-    dom.refill(dom.by("verdict"), dom.el("p", { class: "quiet" }, film.playing() ? "SGD is running …" : "SGD is paused: Run SGD, or Step."));
+    judge(film.playing() ? "SGD is running …" : "SGD is paused: Run SGD, or Step.");
     resting = setTimeout(() => { if (film.playing() && !pen.active()) film.start(problem); }, REST);
   };
 
@@ -183,9 +210,9 @@ const lab = (() => {
   const remember = () => {
     clearTimeout(saving);
     saving = setTimeout(() => {
-      const kept = Object.fromEntries(Object.entries(view).filter(([, value]) => value !== null));
-      history.replaceState(null, "", address.write({ problem, view: kept, embed: embed.length ? embed : null }));
-      links();
+      const looked = Object.fromEntries(Object.entries(view).filter(([, value]) => value !== null));
+      history.replaceState(null, "", address.write({ problem, view: looked, embed: embed.length ? embed : null }));
+      kept.links();
     }, 150);
   };
   let frame = 0;
@@ -210,12 +237,13 @@ const lab = (() => {
       const other = problem === null || structure(answer) !== structure({ problem, controls: list });
       problem = answer.problem;
       list = answer.controls.map((one) => ({ ...one, enabled: !one.readonly && (hello.served || one.live), reason: one.reason || "Changing it needs the server: dimfree lab." }));
-      dom.by("remark").textContent = answer.remark || "";
+      dom.by("remark").textContent = dom.by("remark").title = answer.remark || "";
+      steps = !!answer.slow;
       dom.by("why").hidden = !why;
       dom.by("why").textContent = why || "";
       say("");
       panel.show(list, embed.length ? embed : null);
-      if (other) { store.clear(); phase = null; view.logTime = view.logRisk = null; Object.assign(view, first.view); first.view = {}; }
+      if (other) { dom.by("verdict").style.minHeight = ""; store.clear(); phase = null; view.logTime = view.logRisk = null; Object.assign(view, first.view); first.view = {}; }
       moved();
     } catch (refused) {
       if (mine === asked) say(refused.sentence || String(refused.message || refused));
@@ -269,51 +297,23 @@ const lab = (() => {
   dom.by("observable").addEventListener("change", (event) => { view.observable = event.target.value; remember(); paint(); });
   dom.by("account").addEventListener("change", (event) => { view.account = event.target.value; remember(); paint(); });
 
-  const copy = async (text, what) => {
-    try { await navigator.clipboard.writeText(text); }
-    catch {
-      const area = dom.el("textarea", { class: "unseen" });
-      area.value = text;
-      document.body.append(area);
-      area.select();
-      document.execCommand("copy");
-      area.remove();
-    }
-    announce(`${what} is copied.`);
-  };
-  const copied = (button) => { const word = button.textContent; button.textContent = "copied"; setTimeout(() => { button.textContent = word; }, 900); };
-  const copier = (id, what, text) => press(id, async (event) => {
-    const button = event.currentTarget;
-    try { await copy(await text(), what); copied(button); } catch (refused) { say(refused.sentence || String(refused)); }
-  });
-  copier("copy-link", "The address", async () => location.href.split("#")[0] + address.write({ problem }));
-  copier("copy-toml", "The problem as TOML", () => backend.text(problem, "toml"));
-  copier("copy-python", "The problem as Python", () => backend.text(problem, "python"));
-  const links = () => {
-    dom.by("downloads").hidden = !backend.download;
-    if (!backend.download) return;
-    dom.by("download-netcdf").href = backend.download(problem, "netcdf");
-    dom.by("download-figure").href = backend.download(problem, "figure");
-  };
+  const kept = keep.create({ backend, problem: () => problem, say, announce });
 
-  // ---- one step, magnified: only a backend that has the state of SGD at hand can do it
-  const showStep = () => {
-    dom.by("slow").setAttribute("aria-pressed", String(slowly));
-    const name = dom.by("observable").value, known = panels.observables(store).get(name);
-    if (!slowly || !slowStep || !known || !slowStep.before[name]) return;
-    const of = (one) => one[name], { before, after, gradient, noise, mean } = slowStep;
-    const step = { before: of(before), after: of(after), gradient: of(gradient), noise: of(noise), mean: { gradient: of(mean.gradient), noise: of(mean.noise) } };
-    slowMotion.show(dom.by("slow-steps"), { step, labels: (entry) => panels.entryName(name, known.shape, entry) });
-  };
-  const askStep = () => backend.slow((step) => { slowStep = step; showStep(); });
-  press("slow", () => {
-    slowly = !slowly;
-    if (slowly) { film.pause(); askStep(); }
-    showStep();
-    paint();
+  // ---- one step, magnified: only where SGD is followed in overlaps
+  const lens = slowMotion.create(dom.by("slow-steps"), {
+    ask: (run, onStep, onFail) => backend.slow(problem, run, onStep, onFail),
+    run: () => store.all().find((one) => one.real),
+    observable: () => panels.observables(store).get(dom.by("observable").value),
   });
-  press("slow-next", askStep);
-  dom.by("observable").addEventListener("change", showStep);
+  const magnify = (on) => {
+    slowly = on;
+    dom.by("slow").setAttribute("aria-pressed", String(on));
+    if (on) { film.pause(); lens.ask(); }
+    paint();
+  };
+  press("slow", () => magnify(!slowly));
+  press("slow-next", lens.ask);
+  dom.by("observable").addEventListener("change", lens.show);
 
   // ---- problems to open
   const shelves = () => {
@@ -339,7 +339,7 @@ const lab = (() => {
     shelves();
     await restructure(first.problem || hello.problem);
     if (problem === null) { const refused = dom.by("notice").textContent; await restructure(hello.problem); say(refused); }
-    links();
+    kept.links();
   };
   addEventListener("hashchange", () => {
     const next = address.read(location.hash);

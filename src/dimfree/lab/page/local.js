@@ -109,10 +109,10 @@ const makeBackend = () => {
       let changed = wanted;
       for (const [path, value] of Object.entries(change || {})) changed = values.put(changed, path, value);
       const problem = fitted(changed);
-      return { problem, controls: controlsOf(problem), remark: hello.remark || "" };
+      return { problem, controls: controlsOf(problem), remark: hello.remark || "", slow: !!about.chain };
     },
     solve, simulate,
-    slow: (onStep) => film && film.ask({ ask: "slow" }, (part) => { if (part.part === "slow") onStep(part.step); }),
+    slow: (problem, run, onStep) => film.ask({ ask: "slow" }, (part) => { if (part.part === "slow") onStep(part.step); }),
     text: async (problem, as) => problemText[as](problem, floats()),
     download: null,
   };

@@ -109,7 +109,7 @@ const plot = (() => {
       frame(pick);
       context.save();
       context.beginPath();
-      context.rect(MARGIN.left, MARGIN.top - 4, width - MARGIN.left - MARGIN.right + 4, height - MARGIN.top - MARGIN.bottom + 8);
+      context.rect(MARGIN.left - 4, MARGIN.top - 4, width - MARGIN.left - MARGIN.right + 8, height - MARGIN.top - MARGIN.bottom + 8);
       context.clip();
       for (const one of picture.series) {
         const colour = pick(one.colour);

@@ -44,11 +44,26 @@ const makeBackend = () => {
     return { cancel: () => { if (open.delete(id)) send({ id: next++, ask: "cancel", target: id }); } };
   };
 
+  // One step of SGD is computed in the page, by a worker that the server writes for the problem.
+  let lens = null;
+  const slow = (problem, run, onStep, onFail) => {
+    const text = JSON.stringify(problem);
+    if (!lens || lens.text !== text) {
+      if (lens) lens.worker.terminate();
+      lens = { text, worker: new Worker(`/magnifier?problem=${encodeURIComponent(text)}`) };
+    }
+    lens.worker.onmessage = ({ data }) => (data.step ? onStep(data.step) : onFail(data.sentence));
+    lens.worker.onerror = () => onFail("One step could not be computed: the server does not answer, or this browser runs no workers.");
+    const last = run.times.length - 1, seen = Object.fromEntries(Object.entries(run.observables).map(([name, one]) => [name, one.values[last]]));
+    lens.worker.postMessage({ seen, time: run.times[last], seed: problem.run.seed });
+  };
+
   return {
     hello: () => once({ ask: "hello" }),
     controls: (problem, change) => once({ ask: "controls", problem, ...(change ? { change } : {}) }),
     solve: (problem, onPart) => stream({ ask: "solve", problem }, onPart),
     simulate: (problem, onPart) => stream({ ask: "simulate", problem }, onPart),
+    slow,
     text: (problem, as) => once({ ask: "text", problem, as }),
     download: (problem, what) => `/download/${what}?problem=${encodeURIComponent(JSON.stringify(problem))}`,
   };

@@ -44,7 +44,7 @@ const scales = (() => {
     if (!range) return log ? [1e-3, 1] : [0, 1];
     let [low, high] = range;
     if (log) {
-      low = Math.max(low, high * 1e-14);
+      low = Math.max(low, Math.min(high, 1) * 1e-14);  // smaller ones are rounding errors; what diverges is shown from where it began
       low = 10 ** (Math.floor(2 * Math.log10(low) + 0.05) / 2);
       high = 10 ** (Math.ceil(2 * Math.log10(high) - 0.05) / 2);
       return high > low * 1.01 ? [low, high] : [low / 3, high * 3];

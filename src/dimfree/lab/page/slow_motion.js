@@ -33,5 +33,25 @@ const slowMotion = (() => {
     const sign = (kind, text) => dom.el("span", { class: "sign" }, dom.el("span", { class: kind }), text);
     dom.refill(host, rows, dom.el("p", { class: "step-key" }, sign("push pull", "gradient of one sample"), sign("push kick", "its noise"), sign("average", "average step")));
   };
-  return { show };
+
+  // `ask(run, onStep, onFail)` computes a step from where a run is, `run()` is that run, `observable()` the one that is looked at.
+  const create = (host, { ask, run, observable }) => {
+    let step = null;
+    const say = (sentence) => dom.refill(host, dom.el("p", { class: "meaning" }, sentence));
+    const look = () => {
+      const known = observable();
+      if (!step || !known) return;
+      const { name, shape } = known, of = (one) => one[name], { before, after, gradient, noise, mean } = step;
+      if (!before[name]) { say(`One step is shown for ${Object.keys(before).join(", ")}: choose one of them.`); return; }
+      const parts = { before: of(before), after: of(after), gradient: of(gradient), noise: of(noise), mean: { gradient: of(mean.gradient), noise: of(mean.noise) } };
+      show(host, { step: parts, labels: (entry) => panels.entryName(name, shape, entry) });
+    };
+    const another = () => {
+      const now = run();
+      if (now) ask(now, (found) => { step = found; look(); }, (sentence) => { step = null; say(sentence); });
+      else say("SGD has not started yet: press Run SGD first.");
+    };
+    return { ask: another, show: look };
+  };
+  return { create };
 })();

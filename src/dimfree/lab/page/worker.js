@@ -131,7 +131,6 @@ const dimfreeWorker = (() => {
 
   // One step from where the first run is: every time another sample, and the run itself stays where it is.
   const slow = ({ id }) => {
-    if (!now) throw new Error("SGD has not started yet: press Run SGD first.");
     const rng = dimfreeGenerator.generatorOf(now.seed, 1e6 + now.looks++);
     say(id, { part: "slow", step: dimfreeSlow.slowStep(chain, now.numbers, now.states[0], rng, { first: now.steps, samples: 128 }) });
     say(id, { part: "done" });
