@@ -124,6 +124,11 @@ def test_a_guess_hides_the_curves_and_is_scored(tab, fake_page):
     assert "factor" in page.locator("#task").inner_text()
     page.get_by_role("button", name="Clear guess").click()
     assert page.locator("#task").is_hidden()
+    page.get_by_role("button", name="Guess first").click()  # once more, by keys: the plot has the focus
+    for key in ("ArrowUp", "ArrowUp", *["ArrowRight"] * 8):
+        page.keyboard.press(key)
+    page.get_by_role("button", name="Show", exact=True).click()
+    assert "factor" in page.locator("#task").inner_text()
 
 
 @pytest.mark.slow
@@ -226,4 +231,8 @@ def test_copies_say_the_problem(tab, fake_page):
     for button, text in (("Copy as TOML", "toml of learning rate 1"), ("Copy as Python", "python of learning rate 1")):
         page.get_by_role("button", name=button).click()
         page.wait_for_function("text => navigator.clipboard.readText().then(copied => copied === text)", arg=text)
+    page.get_by_role("button", name="Copy the address").click()
+    page.wait_for_function(
+        "() => navigator.clipboard.readText().then(copied => copied.includes('#dimension=300&data.kind='))"
+    )
     assert "exact" in spoken(page)

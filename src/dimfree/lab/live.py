@@ -66,7 +66,7 @@ def _solved(ready: Prepared, accounts: Accounts, stop: Stop) -> Iterator[parts.P
     problem, seen, taken = ready.problem, list[tuple[AnyDescription, dict[str, Values], float]](), 0.0
     for one in sorted((one for one in ready.able if not one.real), key=lambda one: one.scatters):
         _go_on(stop)
-        planned, began = ready.planned(one, taken), time.perf_counter()
+        planned, began, cpu = ready.planned(one, taken), time.perf_counter(), time.process_time()
         yield from (parts.refusal(*out) for out in planned.left_out)
         if not planned.chosen:
             continue
@@ -82,7 +82,9 @@ def _solved(ready: Prepared, accounts: Accounts, stop: Stop) -> Iterator[parts.P
             continue
         finally:
             spent = time.perf_counter() - began
-            taken += min(spent, planned.seconds)  # a prediction includes compilation, which may have been done before
+            taken += min(
+                time.process_time() - cpu, planned.seconds
+            )  # a prediction may include what is compiled already
         seen.append((one, values, spent))
         yield parts.curve(problem, one, values, spent)
     for one, values, spent in seen:

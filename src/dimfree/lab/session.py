@@ -26,9 +26,7 @@ from dimfree.registry import setting_of
 
 LONGEST = 1_000_000  # characters of a message
 _PATIENCE = 60.0  # seconds for a page to take a part; afterwards its socket is closed
-_PAUSE = (
-    0.02  # seconds after the first curve, a frame of a screen: a page that is dragged asks for its next position then
-)
+_PAUSE = 0.06  # seconds after the first curve, a few frames of a screen: a page that is dragged asks for its next position then
 _UNREADABLE = (
     "a message is one JSON object of a few hundred kilobytes at most, with an integer id and the name of what it asks."
 )

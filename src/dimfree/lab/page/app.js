@@ -14,6 +14,7 @@ const lab = (() => {
   let hello = null, problem = null, list = [], solving = null, waiting = false;
   let spent = 0, moving = null, arrived = null;  // ms of work; the oldest change that is not asked yet; the one that is answered
   let dirty = false, resting = 0, saving = 0, guessed = "", opened = { open: false }, phase = null, slowly = false;
+  let initial = new Map();  // values of controls where the page began
   let steps = false;  // whether one step can be shown
   let slowest = "", going = "";  // what is said of a theory that takes long, before its first points and after them
 
@@ -161,7 +162,7 @@ const lab = (() => {
     status.ms.clear();
     slowest = going = "";
     store.begin();
-    const mine = { at: performance.now(), handle: null, change: moving };
+    const mine = { at: performance.now(), handle: null, change: moving, shown: false };
     moving = null;
     solving = mine;
     report();
@@ -169,6 +170,7 @@ const lab = (() => {
       if (solving !== mine) return;
       if (part.part === "done") { store.finish(); solving = null; report(); paint(); if (waiting) solve(); return; }
       take(part);
+      mine.shown = mine.shown || part.part === "curve";
       if (part.part === "curve" && mine.change) { arrived = mine.change; mine.change = null; }
       if (waiting && part.part === "curve") { mine.handle && mine.handle.cancel(); solve(); }
     });
@@ -176,7 +178,7 @@ const lab = (() => {
   const ask = () => {
     if (!solving) return solve();
     waiting = true;
-    if (performance.now() - solving.at > PATIENCE) { solving.handle && solving.handle.cancel(); solve(); }
+    if (solving.shown || performance.now() - solving.at > PATIENCE) { solving.handle && solving.handle.cancel(); solve(); }
     return undefined;
   };
 
@@ -237,6 +239,7 @@ const lab = (() => {
       const other = problem === null || structure(answer) !== structure({ problem, controls: list });
       problem = answer.problem;
       list = answer.controls.map((one) => ({ ...one, enabled: !one.readonly && (hello.served || one.live), reason: one.reason || "Changing it needs the server: dimfree lab." }));
+      if (!initial.size) initial = new Map(list.map((one) => [one.path, one.value]));
       dom.by("remark").textContent = dom.by("remark").title = answer.remark || "";
       steps = !!answer.slow;
       dom.by("why").hidden = !why;
@@ -291,7 +294,7 @@ const lab = (() => {
   // A frozen curve is named by the controls that can be dragged and differ from where the page began.
   const title = () => {
     const live = list.filter((one) => one.live), main = live.some((one) => one.main) ? live.filter((one) => one.main) : live;
-    const changed = live.filter((one) => !values.same(one.value, values.get(hello.problem, one.path)));
+    const changed = live.filter((one) => !values.same(one.value, initial.has(one.path) ? initial.get(one.path) : one.value));
     return (changed.length ? changed : main).slice(0, 2).map((one) => `${one.label} ${values.short(one.value)}`).join(", ") || "before";
   };
   dom.by("observable").addEventListener("change", (event) => { view.observable = event.target.value; remember(); paint(); });

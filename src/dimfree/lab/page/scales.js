@@ -17,7 +17,7 @@ const scales = (() => {
     const ticks = [];
     const every = Math.max(1, Math.ceil((Math.floor(b) - Math.ceil(a)) / (Math.abs(to - from) / 46)));
     for (let power = Math.floor(a); power <= Math.ceil(b); power++) {
-      for (let head = 1; head < 10; head++) {
+      for (let head = 1; head < (Math.abs(slope) < 24 ? 2 : 10); head++) {  // no grid within a decade of few pixels
         const value = head * 10 ** power;
         if (value < low * (1 - 1e-9) || value > high * (1 + 1e-9)) continue;
         const named = head === 1 ? power % every === 0 : b - a < 1.3 && (head === 2 || head === 5);
