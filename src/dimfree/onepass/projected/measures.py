@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from threadpoolctl import threadpool_limits
 
 from dimfree.errors import RefusalError
 from dimfree.onepass.projected.cells import cuts
@@ -68,8 +69,9 @@ def drawn(h: Vector, b: Vector, W: Float[np.ndarray, "v d"]) -> Drawn:
 
 def equivalent(population: Population, d: float) -> Measures:
     """The deterministic equivalent of a projection to d features."""
-    kappa, Delta_W = capacity(population, d)
-    (x, f), (y, k) = gauss_rules(population, d, cuts(population, d, *edges(population, d, kappa)))
+    with threadpool_limits(1):  # threads wait for each other longer than these products take
+        kappa, Delta_W = capacity(population, d)
+        (x, f), (y, k) = gauss_rules(population, d, cuts(population, d, *edges(population, d, kappa)))
     found = Measures(x, f, y, k, Delta_W)
     error = max(sum_rules(found, population, d).values())
     if not error <= _TRUSTED:
