@@ -207,6 +207,18 @@ def test_a_page_without_curves_says_what_is_waited_for_and_draws_a_curve_as_it_g
 
 
 @pytest.mark.slow
+def test_a_newer_position_does_not_wait_for_the_rest_of_a_solution_whose_first_curve_is_there(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "exact")
+    page.select_option("#open", label="Slow on purpose")
+    page.wait_for_function("() => window.asked === 1")
+    page.evaluate("() => goOn()")
+    page.get_by_text("solving exact, 50 % …").wait_for()
+    slider(page, "data.noise").press("End")
+    page.wait_for_function("() => window.asked === 2")
+
+
+@pytest.mark.slow
 def test_an_experiment_that_refuses_is_not_waited_for(tab, fake_page):
     page = tab(fake_page)
     wait_for_curve(page, "exact")
