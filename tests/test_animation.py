@@ -128,7 +128,11 @@ def test_a_failure_leaves_the_old_file(comparison, tmp_path):
         ("a.gif", {"frames": 1}, "an animation of 1 frames cannot be written; give 2 to 600"),
         ("a.avi", {}, "whose ending is not one of: gif, mp4, webp"),
         ("a.mp4", {}, "needs the program ffmpeg, which was not found; install it, or write a .gif or a .webp"),
-        ("a.gif", {"page": Page(background="transparent")}, "leave out one file per panel and transparency"),
+        (
+            "a.gif",
+            {"page": Page(background="transparent")},
+            "cannot be split into one file per panel, nor be transparent",
+        ),
         (
             "a.gif",
             {"page": Page(size=(50.0, 50.0), dpi=400)},
