@@ -272,7 +272,7 @@ def test_what_is_known_of_digits_is_said():
 
 def test_true_labels_need_a_linear_network():
     with pytest.raises(
-        ProblemError, match="true labels with a non-linear network have no Gaussian theory; give a teacher"
+        ProblemError, match="true labels with a non-linear network need a teacher that was fitted to them"
     ):
         problem({"file": "digits", "labels": "target"})
 

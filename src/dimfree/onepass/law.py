@@ -100,6 +100,13 @@ class Pool(NamedTuple):
 
     rows: Float[Array, "N d"]
     labels: Float[Array, " N"] | None
+    held_rows: Float[Array, "H d"] | None = None  # which are never drawn
+    held_labels: Float[Array, " H"] | None = None
+
+    @property
+    def seen(self) -> tuple[Float[Array, "n d"], Float[Array, " n"] | None]:
+        """Rows and labels on which risks are measured: those that are held out, or all."""
+        return (self.rows, self.labels) if self.held_rows is None else (self.held_rows, self.held_labels)
 
 
 class RowsLaw(TeacherLaw):
@@ -113,7 +120,7 @@ class RowsLaw(TeacherLaw):
         """Draw rows, with their labels or with label noise."""
         row_key, noise_key = jax.random.split(key)
         chosen = jax.random.randint(row_key, (replicas, count), 0, self.pool.rows.shape[0])
-        X = (self.pool.rows * jnp.sqrt(1.0 * dimension)).astype(jnp.float32)[chosen]
+        X = (self.pool.rows[chosen] * jnp.sqrt(1.0 * dimension)).astype(jnp.float32)
         if self.pool.labels is not None:
             return X, self.pool.labels[chosen].T
         return X, self.hidden(noise_key, count * replicas).reshape(count, replicas)

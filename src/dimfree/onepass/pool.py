@@ -40,8 +40,11 @@ def norm_variance_ratio(found: Spectrum) -> float:
     return float(squares.var() * found.dimension**2 / (2 * found.values**2 @ found.multiplicities))
 
 
-def pool_critical_rate(rows: Rows) -> float:
-    """The same for rows drawn one by one: 1 over the largest eigenvalue of L^-1 T, in the eigenbasis of their covariance."""
+def pool_critical_rate(rows: Rows, batch: int = 1, tolerance: float = 1e-12) -> float:
+    """The limit for rows drawn in batches: 1 over the largest eigenvalue of L^-1 ((1 - 1/m) S . S + T/m), in their eigenbasis.
+
+    A step of a batch of m turns D into D - h L D + h² ((1 - 1/m) S D S + T D/m): pairs of different rows see the covariance S.
+    """
     from scipy.sparse import linalg  # slow to import, and rarely needed
 
     moments = np.mean(rows**2, axis=0)
@@ -50,17 +53,18 @@ def pool_critical_rate(rows: Rows) -> float:
     d = int(live.sum())
 
     def symmetric(vector: Float[np.ndarray, " D"]) -> Float[np.ndarray, " D"]:
-        """L^-1/2 T L^-1/2: L D = S D + D S is a multiplication here, T D = mean (x.Dx) x xᵀ."""
+        """The same between L^-1/2: L D = S D + D S and S D S are multiplications here, T D = mean (x.Dx) x xᵀ."""
         D = vector.reshape(d, d) / scale
         weights = np.einsum("ni,ni->n", x @ D, x) / len(x)
-        found: Float[np.ndarray, " D"] = ((x * weights[:, None]).T @ x / scale).ravel()
+        pairs = (1 - 1 / batch) * np.outer(moments[live], moments[live]) * D
+        found: Float[np.ndarray, " D"] = (((x * weights[:, None]).T @ x / batch + pairs) / scale).ravel()
         return found
 
     operator = linalg.LinearOperator((d * d, d * d), matvec=symmetric, dtype=float)
     if d == 1:
         return float(1 / symmetric(np.ones(1))[0])
     start = np.eye(d).ravel()  # the same answer in every process
-    return float(1 / linalg.eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False, tol=1e-12)[0])
+    return float(1 / linalg.eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False, tol=tolerance)[0])
 
 
 def says_of_rows(problem: Problem, model: StructuredModel, seen: Mapping[str, Values]) -> Iterator[str]:
@@ -118,8 +122,10 @@ def _fields_apart(seen: Mapping[str, Values]) -> Iterator[str]:
 
 
 def _revisited(problem: OnePassProblem) -> Iterator[str]:
-    """Warn of a pool whose rows are drawn more than once."""
+    """Warn of a pool whose rows are drawn more than once, unless risks are measured on others."""
     assert problem.spectrum.pool is not None
+    if problem.spectrum.pool.held is not None:
+        return
     count = len(problem.spectrum.pool.rows)
     drawn = problem.steps(problem.run.until) * problem.training.batch / count
     if drawn > _OFTEN:
@@ -169,7 +175,7 @@ def _dominated(problem: OnePassProblem) -> Iterator[str]:
 def critical_rates(problem: OnePassProblem) -> tuple[float | None, float]:
     """Up to which learning_rate a linear network of this width and second layer is stable, on the rows and on Gaussian inputs.
 
-    The first is None if there are too many rows, or batches of them.
+    The first is None if there are too many rows.
     """
     return _critical_rates(problem, problem.stamps)
 
@@ -180,6 +186,6 @@ def _critical_rates(problem: OnePassProblem, stamps: tuple[tuple[int, int], ...]
     unit = learning_rate_of_unit_rate(problem)
     gaussian = unit * critical_rate(found.values, found.multiplicities, problem.training.batch)
     small = found.pool is not None and found.pool.rows.size * found.dimension <= _AFFORDABLE
-    if found.pool is None or not small or problem.training.batch > 1:  # whose limit is not worked out for rows
+    if found.pool is None or not small:
         return None, gaussian
-    return unit * pool_critical_rate(found.pool.rows), gaussian
+    return unit * pool_critical_rate(found.pool.rows, problem.training.batch), gaussian

@@ -6,7 +6,7 @@ The trace of Sigma is the dimension unless `normalise` is false, so that a learn
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from dimfree.problem.section import Section
 from dimfree.temporary_arrays import array_file
@@ -79,9 +79,10 @@ class Features(Section):
 
     Rows are centred and, with scale = "common", divided by one number, so that their mean square norm is 1; with "each" every
     column is first divided by its standard deviation. Constant columns are dropped. With `labels` (a file, or "target" for
-    those that a named data set has) they are what is learned, centred and of variance 1: the teacher is their best linear fit.
-    With missing = "drop" rows that have NaN are left out, else they are an error. With a `width`, features are that many random
-    ReLU features of the scaled columns, drawn from `seed`.
+    those that a named data set has) they are what is learned, centred and of variance 1: the teacher is their best linear fit,
+    or the one that data.directions names. With missing = "drop" rows that have NaN are left out, else they are an error. With a
+    `width`, features are that many random ReLU features of the scaled columns, drawn from `seed`. The last `held_out` rows of
+    the file are never drawn and do not count for covariance, means and scales: `rows` measures its risk on them.
     """
 
     title: ClassVar[str] = _TITLE
@@ -92,6 +93,7 @@ class Features(Section):
     missing: Annotated[Literal["refuse", "drop"], Field(exclude_if=lambda given: given == "refuse")] = "refuse"
     width: Annotated[PositiveInt | None, Field(exclude_if=lambda given: given is None)] = None
     seed: Annotated[int, Field(ge=0, lt=2**63, exclude_if=lambda given: given == 0)] = 0
+    held_out: Annotated[NonNegativeInt, Field(exclude_if=lambda given: given == 0)] = 0
 
 
 AnyCovariance = Annotated[

@@ -26,6 +26,7 @@ class OwnRows(NamedTuple):
     labels: Vector | None
     constant: int  # columns that were dropped
     lost: int  # rows that were dropped
+    drawn: int  # rows that are learned from; the others, which follow, are held out
 
 
 def read_rows(given: Features) -> OwnRows:
@@ -52,21 +53,26 @@ def read_rows(given: Features) -> OwnRows:
             f"{name} has NaN in {np.sum(~held)} of {len(X)} rows, too many to be dropped; remove the columns that have most of "
             "them, or replace them."
         )
+    drawn = int(np.sum(held[: max(len(X) - given.held_out, 0)]))
+    if drawn < 2:
+        raise ProblemError(
+            f"{name} has {len(X)} rows, and held_out = {given.held_out} leaves {drawn} of them to learn from; hold out fewer."
+        )
     X, y = X[held], None if y is None else y[held]
-    if y is not None and np.ptp(y) == 0:
+    if y is not None and np.ptp(y[:drawn]) == 0:
         raise ProblemError(
             f"all labels are {y[0]:g}; there is nothing to learn from labels of one class, give two or more."
         )
-    x = X - X.mean(axis=0)
-    spread = x.std(axis=0)
+    x = X - X[:drawn].mean(axis=0)
+    spread = x[:drawn].std(axis=0)
     varies = spread > 1e-12 * spread.max()
     if not varies.any():
         raise ProblemError(f"all rows of {name} are the same; give features that vary.")
     x = x[:, varies] / (spread[varies] if given.scale == "each" else np.sqrt(np.mean(spread**2)))
     if given.width:
         x = np.maximum(mixed_columns(x, given.width, given.seed), 0.0)
-        x -= x.mean(axis=0)
-    return OwnRows(x, y, int(np.sum(~varies)), int(np.sum(~held)))
+        x -= x[:drawn].mean(axis=0)
+    return OwnRows(x, y, int(np.sum(~varies)), int(np.sum(~held)), drawn)
 
 
 def check_finite(name: str, values: Matrix) -> None:

@@ -36,6 +36,14 @@ Matrix = Float[np.ndarray, "_ _"]
 Vector = Float[np.ndarray, " _"]
 
 
+class HeldOut(NamedTuple):
+    """Rows that are never drawn, on which risks are measured, with their labels."""
+
+    rows: Float[np.ndarray, "H d"]
+    labels: Float[np.ndarray, " H"] | None
+    classes: Float[np.ndarray, " H"] | None
+
+
 class Pool(NamedTuple):
     """Rows of the user's own in the eigenbasis, centred, of mean square norm 1; labels, if they are what is learned."""
 
@@ -45,6 +53,7 @@ class Pool(NamedTuple):
     lost: int  # rows without a number somewhere
     name: str  # of the file
     classes: Float[np.ndarray, " N"] | None  # the labels as they were given, where they are +1 and -1
+    held: HeldOut | None = None
 
     def left_out(self) -> Iterator[str]:
         """What of a table is not used."""
@@ -244,14 +253,21 @@ def _non_negative(values: Vector) -> Vector:
 
 def _of_features(given: Features) -> Spectrum:
     """Sigma = d mean(x xᵀ) of centred rows with mean |x|² = 1 (section 3)."""
-    x, raw, constant, lost = read_rows(given)
-    x /= np.sqrt(np.mean(np.sum(x**2, axis=1)))
-    found = diagonalised(x.shape[1] * x.T @ x / len(x))
+    x, raw, constant, lost, drawn = read_rows(given)
+    x /= np.sqrt(np.mean(np.sum(x[:drawn] ** 2, axis=1)))
+    found = diagonalised(x.shape[1] * x[:drawn].T @ x[:drawn] / drawn)
     labels = classes = None
     if raw is not None:
-        labels, classes = (raw - raw.mean()) / raw.std(), raw if np.all(np.abs(raw) == 1) else None
-    rows = x @ np.asarray(found.basis)
-    return found._replace(pool=Pool(rows, labels, constant, lost, given.file.name, classes))
+        labels = (raw - raw[:drawn].mean()) / raw[:drawn].std()
+        classes = raw if np.all(np.abs(raw) == 1) else None
+    rows, learnt, later = x @ np.asarray(found.basis), slice(drawn), slice(drawn, None)
+    held = HeldOut(rows[later], _part(labels, later), _part(classes, later)) if drawn < len(rows) else None
+    name, first = given.file.name, (_part(labels, learnt), constant, lost)
+    return found._replace(pool=Pool(rows[learnt], *first, name, _part(classes, learnt), held))
+
+
+def _part(values: Vector | None, chosen: slice) -> Vector | None:
+    return None if values is None else values[chosen]
 
 
 def _another_size(covariance: SpectrumFile | MatrixFile | Features, found: Spectrum, dimension: int) -> str:

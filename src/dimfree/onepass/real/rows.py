@@ -28,11 +28,11 @@ _OF_GAUSSIANS = ("risk", "components", "test_error", "clean_error", "bayes_error
 
 
 class RowsSGD(BlockedSGD[StructuredModel, Network]):
-    """Rows drawn with replacement; the population is the pool of all rows."""
+    """Rows drawn with replacement; the population is the pool of all rows, or of those that are held out."""
 
     name: ClassVar[str] = "rows"
     summary: ClassVar[str] = (
-        "real SGD on the rows of your own data, drawn with replacement; its risk is that on all rows"
+        "real SGD on the rows of your own data, drawn with replacement; its risk is that on all rows, or on held-out ones"
     )
     cites: ClassVar[tuple[str, ...]] = ("goldt2022",)
     models: ClassVar[type[StructuredModel]] = StructuredModel
@@ -78,7 +78,7 @@ class RowsSGD(BlockedSGD[StructuredModel, Network]):
         return level_overlaps(model, network), network.scalars.bias.T, _on_rows(model, network)
 
     def risks(self, model: StructuredModel, network: Network) -> Float[Array, " r"]:
-        """Averages over all rows: of the square loss of values without the noise floor."""
+        """Averages over all rows, or those held out: of the square loss of values without the noise floor."""
         return _on_rows(model, network)["risk"]
 
     def observe(self, model: StructuredModel, looks: PyTree[Float[Array, "t r ..."]]) -> Observed:
@@ -93,7 +93,7 @@ class RowsSGD(BlockedSGD[StructuredModel, Network]):
 def _on_rows(model: StructuredModel, network: Network) -> dict[str, Float[Array, " r"]]:
     """The risk on all rows; of classes how often the sign of f is wrong, and of those of a teacher the clean and best errors."""
     assert model.pool is not None
-    rows, labels = model.pool
+    rows, labels = model.pool.seen
     f_star = model.target(rows @ network.teachers.T)
     if isinstance(model.labels, OutputClasses):
         return _outputs_on_rows(model, network, rows, model.labels.chances(f_star), f_star)

@@ -12,6 +12,7 @@ from dimfree.errors import ProblemError
 from dimfree.functions.named import activation
 from dimfree.functions.target import Committee, HermiteLink, Target
 from dimfree.onepass.directions import StructuredModel, TeacherModel
+from dimfree.onepass.inputs.spectrum import Pool as ReadPool
 from dimfree.onepass.kinds.teacher.section import MultiIndex, TeacherNetwork
 from dimfree.onepass.label_laws import label_law, of_rows
 from dimfree.onepass.law import Pool
@@ -34,16 +35,16 @@ def directions_model(problem: OnePassProblem) -> TeacherModel | StructuredModel:
 
 
 def structured_model(problem: OnePassProblem) -> StructuredModel:
-    """For the user's own labels, the teacher is the best linear fit, and the rest is noise (section 3)."""
+    """For the user's own labels, the teacher is the best linear fit, or one from a file, and the rest is noise (section 3)."""
     data = problem.data
     assert isinstance(data, TeacherNetwork | MultiIndex)
     found, P, noise = problem.spectrum, problem.teacher_overlap, data.noise
-    if problem.learns_labels:
+    if problem.given_teachers is not None:
         w, noise = found.linear_teacher
         P = np.array([[found.coordinates @ w**2 / found.dimension]])
-    labels, pool = label_law(data), None if found.pool is None else Pool(*jax.device_put(found.pool[:2]))
+    labels, pool = label_law(data), None if found.pool is None else _pool(found.pool)
     if pool is not None and problem.learns_labels and problem.training.needs_signs:
-        labels, pool = of_rows(), pool._replace(labels=jax.device_put(_classes(problem)))
+        labels, pool = of_rows(), _of_classes(problem, pool)
     training, vectors = problem.training, (2 if problem.training.momentum else 1) * problem.network.width + data.units
     return StructuredModel(
         **rule_of(problem),
@@ -59,16 +60,22 @@ def structured_model(problem: OnePassProblem) -> StructuredModel:
     )
 
 
-def _classes(problem: OnePassProblem) -> Float[np.ndarray, " N"]:
-    """Check the user's own labels for a loss that needs classes."""
-    pool = problem.spectrum.pool
-    assert pool is not None
-    if pool.classes is None:
+def _pool(found: ReadPool) -> Pool:
+    held = (None, None) if found.held is None else found.held[:2]
+    return Pool(*jax.device_put((found.rows, found.labels, *held)))
+
+
+def _of_classes(problem: OnePassProblem, pool: Pool) -> Pool:
+    """The pool with the user's own labels, for a loss that needs classes."""
+    found = problem.spectrum.pool
+    assert found is not None
+    if found.classes is None:
         raise ProblemError(
             f"loss {loss_name(problem.training.loss)!r} needs labels of ±1, and data.covariance.labels has other numbers; write "
             "the two classes as 1 and -1, or choose another loss."
         )
-    return pool.classes
+    held = None if found.held is None else found.held.classes
+    return pool._replace(labels=jax.device_put(found.classes), held_labels=jax.device_put(held))
 
 
 def _target(data: TeacherNetwork | MultiIndex, overlap: Float[np.ndarray, "k k"]) -> Target:

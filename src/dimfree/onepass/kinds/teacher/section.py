@@ -134,10 +134,10 @@ class GaussianInputs(DataSection):
                 "start.kind = 'overlaps' does not say how overlaps are shared out to the eigenvalues of data.covariance; "
                 "choose 'gaussian', 'sphere' or 'weights'."
             )
-        if self.learns_labels and not self._is_linear(problem.network.activation):
+        if self.learns_labels and not self.fitted and not self._is_linear(problem.network.activation):
             raise ValueError(
-                "true labels with a non-linear network have no Gaussian theory; give a teacher (leave out "
-                "data.covariance.labels), or set data.units = 1 and both activations to 'linear'."
+                "true labels with a non-linear network need a teacher that was fitted to them; name its file in data.directions "
+                "(dimfree plan writes one), or set data.units = 1 and both activations to 'linear'."
             )
         if self.learns_labels and (self.signs or self.beyond_square):
             raise ValueError(
@@ -149,11 +149,11 @@ class GaussianInputs(DataSection):
                 "start.kind = 'weights' brings a teacher, and data.covariance.labels are another one; "
                 "choose 'gaussian' or 'sphere'."
             )
-        brings_teacher = self.learns_labels or isinstance(problem.start, WeightsStart)
+        brings_teacher = (self.learns_labels and not self.fitted) or isinstance(problem.start, WeightsStart)
         if self.given_directions and (brings_teacher or not self.correlated):
             raise ValueError(
-                "data.directions say where a teacher lies in the eigenbasis of data.covariance; give a covariance without "
-                "labels, and a start that brings no teacher of its own, or leave directions out."
+                "data.directions say where a teacher lies in the eigenbasis of data.covariance; give a covariance (with labels "
+                "only beside directions from a file), and a start that brings no teacher of its own, or leave directions out."
             )
 
     @property
@@ -171,6 +171,11 @@ class GaussianInputs(DataSection):
         return self.directions if isinstance(self.directions, Directions) else None
 
     @property
+    def fitted(self) -> bool:
+        """Whether the teacher that limits describe is one of a file: beside the rows' own labels, one fitted to them."""
+        return self.given_directions is not None and self.given_directions.file is not None
+
+    @property
     def unusual(self) -> str | None:
         """A covariance."""
         return "a structured covariance" if self.correlated else None
@@ -180,8 +185,8 @@ class GaussianInputs(DataSection):
         return spectrum(self.covariance, problem.dimension)
 
     def given_teachers(self, problem: "OnePassProblem") -> np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None:
-        """The best linear fit to labels of the user's own."""
-        return self.spectrum(problem).linear_teacher[0][None] if self.learns_labels else None
+        """The best linear fit to labels of the user's own, unless another fit is given."""
+        return self.spectrum(problem).linear_teacher[0][None] if self.learns_labels and not self.fitted else None
 
     def _is_linear(self, activation: Activation) -> bool:
         both = (activation, getattr(self, "activation", None))
