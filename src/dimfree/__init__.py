@@ -17,7 +17,8 @@ What happens in training
 Questions about a problem
     regime, exit_times, sample_complexity, spectral, fluctuations, band, couplings, temperature, stopping, laziness, curve,
     scaling (the best size and samples for a budget of compute),
-    optimise (the best schedule of learning rates), schedule_table (a schedule for PyTorch or optax)
+    optimise (the best schedule of learning rates), schedule_table (a schedule for PyTorch or optax),
+    plan (width, rate, batch and schedule for a table of your own)
 
 The course (docs/learn)
     check                      whether a number is the right answer to an exercise
@@ -134,6 +135,7 @@ if TYPE_CHECKING:
     from dimfree.questions.escape.answer import sample_complexity as sample_complexity
     from dimfree.questions.exit_times.answer import exit_times as exit_times
     from dimfree.questions.laziness.answer import laziness as laziness
+    from dimfree.questions.plan.answer import plan as plan
     from dimfree.questions.regimes.answer import regime as regime
     from dimfree.questions.scaling.answer import scaling as scaling
     from dimfree.questions.schedules.export import schedule_table as schedule_table
@@ -210,6 +212,7 @@ _HOMES = {
     "dimfree.questions.escape.answer": ("sample_complexity",),
     "dimfree.questions.exit_times.answer": ("exit_times",),
     "dimfree.questions.laziness.answer": ("laziness",),
+    "dimfree.questions.plan.answer": ("plan",),
     "dimfree.questions.regimes.answer": ("regime",),
     "dimfree.questions.scaling.answer": ("scaling",),
     "dimfree.questions.schedules.export": ("schedule_table",),

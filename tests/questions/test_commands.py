@@ -35,6 +35,7 @@ def test_what_one_may_ask():
         "curve",
         "optimise",
         "scaling",
+        "plan",
     }
 
 

@@ -35,6 +35,7 @@ _OWN = tuple(
         "curves",
         "schedules",
         "scaling",
+        "plan",
     )
 )
 

@@ -1,0 +1,181 @@
+"""From a table to a plan: the fitted teacher, the search, the runs, and the script that needs nothing of dimfree."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from plan_tables import one_hot_table, power_table
+from scipy.special import erf
+from typer.testing import CliRunner
+
+import dimfree as df
+from dimfree.cli.commands import app
+from dimfree.questions.plan import search
+from dimfree.questions.plan.question import QUESTION
+from dimfree.questions.plan.teacher import Fit, Halves, fitted
+from dimfree.questions.plan.trial import CONSTANT, DEFAULT, LINEAR, PLAN, Trial
+from dimfree.questions.plan.verdict import against, carries, off_by
+
+NOTHING, EXAMPLE = Trial(*[None] * len(Trial._fields)), QUESTION.example()
+SMALL = {"splits": 1, "seeds": 2, "widths": [2], "batch": 4}
+
+
+def drawn(rows, dimension, units, seed, *, powers=0.0, noise=0.1):
+    """Rows, labels and teachers of dimfree's own model; the noise is a share of the labels' variance."""
+    chance = np.random.default_rng(seed)
+    s = np.arange(1.0, dimension + 1) ** -powers
+    s *= dimension / s.sum()
+    W = chance.normal(size=(units, dimension))
+    W /= np.sqrt(np.sum(W**2 * s, axis=1, keepdims=True) / dimension)
+    x = chance.normal(size=(rows, dimension)) * np.sqrt(s / dimension)
+    f = erf(x @ W.T / np.sqrt(2)).sum(axis=1)
+    y = f + np.sqrt(noise * f.var()) * chance.normal(size=rows)
+    return x, y / y.std(), W * np.sqrt(s)
+
+
+def overlaps(found, W, x):
+    """The best cosine of every teacher's preactivation with one that was found."""
+    scale = np.sqrt(np.mean(x**2, axis=0) * x.shape[1])
+    w = found.w * scale
+    cosines = np.abs(w @ W.T) / np.outer(np.linalg.norm(w, axis=1), np.linalg.norm(W, axis=1))
+    return cosines.max(axis=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("per_unit", "least"), [(15, 0.98), (5, 0.9)])
+@pytest.mark.parametrize("powers", [0.0, 1.0])
+def test_a_teacher_of_the_own_model_is_found_again(per_unit, least, powers):
+    d, k, found = 100, 2, []
+    for seed in range(4):
+        n = per_unit * k * d
+        x, y, W = drawn(n + n // 3, d, k, seed, powers=powers)
+        fit = fitted(Halves(x[:n], y[:n], x[n:], y[n:]), seed)
+        assert not fit.why_linear
+        found.append(overlaps(fit.teacher, W, x).mean())
+    assert np.mean(found) >= least, found
+
+
+def test_few_rows_fall_back_to_a_linear_teacher():
+    x, y, _ = drawn(60, 30, 1, seed=0)
+    fit = fitted(Halves(x[:40], y[:40], x[40:], y[40:]), 0)
+    assert fit.teacher.linear
+    assert fit.why_linear == "40 rows are fewer than 3 for each of 30 dimensions, too few to fit a unit"
+    assert {*fit.tried} == {"linear"}
+
+
+def test_labels_of_a_linear_law_keep_the_ridge():
+    chance = np.random.default_rng(1)
+    x = chance.normal(size=(400, 4)) / 2
+    y = x @ [1.0, 2.0, 0.0, 0.0] + chance.normal(size=400)
+    fit = fitted(Halves(x[:200], y[:200], x[200:], y[200:]), 0)
+    assert fit.teacher.linear
+    assert "no erf units beat ridge regression" in fit.why_linear
+    np.testing.assert_allclose(fit.teacher.w[0], [1.0, 2.0, 0.0, 0.0], atol=0.5)
+
+
+def test_means_pair_what_was_started_together():
+    first = NOTHING._replace(ends={PLAN: np.array([0.9, 1.9]), CONSTANT: np.array([1.0, 2.0])})
+    assert against([first], CONSTANT).value == pytest.approx(-0.1 / 1.5)
+    assert against([first], CONSTANT).error == pytest.approx(0.0, abs=1e-12)
+
+
+def trial(predicted, measured, floor):
+    course = {name: np.array([[predicted]]) for name in (PLAN, CONSTANT)}
+    seen = {name: np.array([[measured]]) for name in (PLAN, CONSTANT)}
+    fit = Fit(*[None] * len(Fit._fields))._replace(validation=2 * floor)
+    return NOTHING._replace(predicted=course, measured=seen, floor=floor, fit=fit, epochs=np.array([1.0]))
+
+
+def test_ratios_are_of_means_over_splits_and_an_excess_within_its_error_has_none():
+    both = [trial(1.1, 1.0, 0.5), trial(2.4, 2.0, 0.5)]
+    assert off_by(both, 0, excess=False).value == pytest.approx(3.5 / 3 - 1)
+    assert off_by(both, 0, excess=True).value == pytest.approx(2.5 / 2 - 1)
+    assert carries(both)[1] == "is a rough guide"
+    assert carries([trial(1.1, 1.0, 0.5), trial(2.2, 2.0, 0.5)])[1] == "carries"
+    assert carries([trial(1.6, 1.0, 0.5), trial(3.2, 2.0, 0.5)])[1] == "does not carry"
+    scattered = [trial(1.0, 1.0, 0.9), trial(1.0, 0.8, 0.9), trial(1.0, 0.9, 0.85)]
+    assert str(off_by(scattered, 0, excess=True)) == "unknown"
+
+
+def test_a_batch_is_as_large_as_its_rate_stays_calm(monkeypatch):
+    monkeypatch.setattr(search, "limit", lambda problem, batch: (1.0 * batch, 8.0))
+    single = search.Choice(4, 0.2, 1, "constant")
+    assert search.with_batch(EXAMPLE, single, None) == search.Choice(4, 1.6, 8, "constant")
+    assert search.with_batch(EXAMPLE, single, 64).batch == 64
+    monkeypatch.setattr(search, "limit", lambda problem, batch: (0.1, 8.0))
+    assert search.with_batch(EXAMPLE, single, None) == single
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"budget": 3}, "budget = 3 samples is less than a tenth of the 265 rows to learn from; raise it."),
+        ({"widths": "a"}, "widths = 'a' are no whole numbers; give some, as in 2,4,8."),
+        ({"widths": [0]}, "give at least one, from 1 to 64"),
+        ({"scale": "none"}, "scale = 'none' is not known; choose 'common' or 'each'."),
+    ],
+)
+def test_wrong_options_are_refused_in_one_sentence(options, said):
+    with pytest.raises(df.ProblemError, match=re.escape(said)):
+        df.plan(features="diabetes", **options)
+
+
+@pytest.mark.slow
+def test_the_whole_way_runs_with_one_command_and_its_script_without_dimfree(tmp_path):
+    file = tmp_path / "small.csv"
+    power_table(rows=1500, dimension=12, units=1).to_csv(file, index=False)
+    arguments = ["plan", "--features", str(file), "--target", "y", "--splits", "2", "--seeds", "4", "--widths", "2"]
+    result = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path), "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert all(len(one["explained"]) >= 2 for one in found["teachers"])
+    assert {*found["risk"]} == {PLAN, DEFAULT, CONSTANT, LINEAR}
+    assert found["plan_against"][CONSTANT]["mean"] < found["risk"][CONSTANT]["error"] + 0.1
+    text = (tmp_path / "plan_optax.py").read_text(encoding="utf-8")
+    problem = df.load(tmp_path / "plan.toml")
+    for said in (
+        "Loss: ",
+        "Inputs: ",
+        f"Batch: {found['plan']['batch']} rows",
+        "width 2",
+        f"problem: {problem.digest}",
+    ):
+        assert said in text
+    risks = []
+    for seed in range(4):
+        run = [sys.executable, str(tmp_path / "plan_optax.py"), str(seed)]
+        shown = subprocess.run(run, check=True, capture_output=True, text=True).stdout
+        risks.append(float(shown.removeprefix("held-out risk ")))
+    rows = df.simulate(problem.replace(**{"run.starts": 4, "run.replicas": 2}), by="rows")["risk"][-1]
+    own = rows.values.ravel() + problem.data.noise / 2
+    error = np.sqrt(np.var(risks, ddof=1) / 4 + np.var(own, ddof=1) / 4)
+    assert abs(np.mean(risks) - own.mean()) < 5 * error
+
+
+@pytest.mark.slow
+def test_words_duplicates_and_a_mean_go_the_whole_way():
+    table = one_hot_table(rows=400, dimension=5).drop(columns=["word2", "word3"])
+    table = table.assign(again=table["x1"], x2=table["x2"] + 1000)
+    said = df.plan(features=table, target="y", one_hot=True, **SMALL).summary()
+    assert "1 pairs of columns say the same (x1 and again)" in said
+    assert "Column x2 lies" in said
+    assert max(map(len, re.findall(r"^ .*$", said, flags=re.M))) <= 80  # tables; sentences are broken by the terminal
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [60, 3000])
+def test_fewer_rows_than_columns_and_one_per_cent_of_positives(rows):
+    chance = np.random.default_rng(8)
+    if rows == 60:
+        found = df.plan(features=chance.normal(size=(60, 80)), target=chance.normal(size=60), **SMALL)
+        assert "too few to fit a unit" in found.summary()
+        assert "fewer rows than columns" in found.summary()
+        return
+    x = chance.normal(size=(rows, 6))
+    y = np.where(np.argsort(np.argsort(x[:, 0] + x[:, 1])) >= 0.99 * rows, "ill", "well")
+    found = df.plan(features=x, target=y, positive="ill", **SMALL)
+    assert "Only 30 rows are of class ill" in found.summary()
+    assert np.isfinite(found.trials[0].ends[PLAN]).all()
