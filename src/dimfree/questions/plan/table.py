@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 IMPUTED = ("mean", "median", "most_frequent")  # strategies of scikit-learn
-MOST = 20_000_000  # numbers of the rows that are fitted and trained on; moments are those of all rows
+MOST = 8_000_000  # numbers of the rows that are fitted and trained on; moments are those of all rows
 _KINDS = 500  # of words in a column, above which it is more likely a name or a text
 _NAMED = 5  # columns that a sentence names
 _FEWEST = 40  # rows
