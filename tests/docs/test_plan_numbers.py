@@ -1,0 +1,30 @@
+"""The tables of docs/howto/plan.md are those that were measured, and what the page says about them is true."""
+
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FOUND = json.loads((ROOT / "benchmarks" / "plans.json").read_text(encoding="utf-8"))
+
+
+def test_the_page_has_the_recorded_numbers(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    import make_plans
+
+    page = make_plans.PAGE.read_text(encoding="utf-8")
+    assert make_plans.renewed(page, FOUND) == page
+    assert all(f"| {name}, plan, total |" in page for name in FOUND)
+    sys.modules.pop("make_plans")
+
+
+def test_plans_beat_a_default_and_no_validated_constant_beats_them():
+    assert {one["splits"] for one in FOUND.values()} == {5}
+    against = {name: one["plan_against"] for name, one in FOUND.items()}
+    better = [
+        name for name, one in against.items() if one["plain default"]["mean"] < -3 * one["plain default"]["error"]
+    ]
+    assert len(better) >= 3
+    assert all(one["validated constant"]["mean"] <= one["validated constant"]["error"] for one in against.values())
+    for name in ("power", "one-hot"):
+        assert max(abs(one["mean"]) for one in FOUND[name]["off_by"]["plan"]["total"][1:]) < 0.15
