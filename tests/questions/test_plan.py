@@ -112,7 +112,10 @@ def test_a_batch_is_as_large_as_its_rate_stays_calm(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"budget": 3}, "budget = 3 samples is less than a tenth of the 265 rows to learn from; raise it."),
+        ({"budget": 3}, "budget = 3 samples was given, and there are 265 rows to learn from; give from 26 to 265000."),
+        ({"budget": float("inf")}, "budget = inf samples was given"),
+        ({"batch": 10**6}, "batch = 1000000 was given, and there are 265 rows to learn from; give from 1 to 265."),
+        ({"splits": 10**9}, "splits = 1000000000 was given; give a number from 1 to 100."),
         ({"widths": "a"}, "widths = 'a' are no whole numbers; give some, as in 2,4,8."),
         ({"widths": [0]}, "give at least one, from 1 to 64"),
         ({"scale": "none"}, "scale = 'none' is not known; choose 'common' or 'each'."),

@@ -33,7 +33,8 @@ from dimfree.questions.plan.verdict import Mean, against, mean_of, off_by, verdi
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_EPOCHS = 5.0  # of the default budget
+_EPOCHS, _LONGEST = 5.0, 1000  # of the default budget, and of the largest
+_MOST = 100  # splits, and seeds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,16 +219,15 @@ def plan(
         print(df.plan(features="diabetes", splits=1, seeds=2, widths=[2]).summary())
     """
     base = QUESTION.settled(problem, seed)
+    for name, count, least in (("splits", splits, 1), ("seeds", seeds, 2)):
+        if not least <= count <= _MOST:
+            raise ProblemError(f"{name} = {count} was given; give a number from {least} to {_MOST}.")
     wish = Wish(_listed(columns), one_hot in (True, "yes", "true", "1"), impute, positive)
     watch("reading the table", 0.0)
     table = read(features, target, wish, base.run.seed)
     found = look_at(table, scale)
     parts = parted(table, found, splits, base.run.seed)
-    samples = round(_EPOCHS * len(parts[0].learnt)) if budget is None else round(budget)
-    if samples < len(parts[0].learnt) / 10:
-        raise ProblemError(
-            f"budget = {samples} samples is less than a tenth of the {len(parts[0].learnt)} rows to learn from; raise it."
-        )
+    samples = _samples(budget, len(parts[0].learnt), batch)
     chosen = _widths(widths)
     curve = learning(parts[0])
     trials = []
@@ -236,6 +236,21 @@ def plan(
         trials.append(tried(part, base, chosen, samples, batch, seeds, report))
     watch("done", 1.0)
     return Plan(trials[0].problem, table, found, curve, samples, tuple(trials))
+
+
+def _samples(budget: float | None, rows: int, batch: int | None) -> int:
+    """How many are drawn: between a tenth of an epoch and a thousand of them."""
+    samples = _EPOCHS * rows if budget is None else budget
+    if not 0.1 * rows <= samples <= _LONGEST * rows:
+        raise ProblemError(
+            f"budget = {samples:g} samples was given, and there are {rows} rows to learn from; give from {0.1 * rows:.0f} to "
+            f"{_LONGEST * rows:.0f}."
+        )
+    if batch is not None and not 1 <= batch <= rows:
+        raise ProblemError(
+            f"batch = {batch} was given, and there are {rows} rows to learn from; give from 1 to {rows}."
+        )
+    return round(samples)
 
 
 def _nested(watch: PartWatcher, number: int, count: int) -> PartWatcher:
