@@ -152,7 +152,7 @@ def test_the_whole_way_runs_with_one_command_and_its_script_without_dimfree(tmp_
         run = [sys.executable, str(tmp_path / "plan_optax.py"), str(seed)]
         shown = subprocess.run(run, check=True, capture_output=True, text=True).stdout
         risks.append(float(shown.removeprefix("held-out risk ")))
-    rows = df.simulate(problem.replace(**{"run.starts": 4, "run.replicas": 2}), by="rows")["risk"][-1]
+    rows = df.simulate(problem.replace(**{"run.starts": 4, "run.replicas": 4}), by="rows")["risk"][-1]
     own = rows.values.ravel() + problem.data.noise / 2
     error = np.sqrt(np.var(risks, ddof=1) / 4 + np.var(own, ddof=1) / 4)
     assert abs(np.mean(risks) - own.mean()) < 5 * error
