@@ -12,6 +12,7 @@ from dimfree.functions.activation import Polynomial
 from dimfree.functions.label_law import Classes, Signs, StudentValues
 from dimfree.functions.sample_loss import AbsoluteLoss, ClippedLoss, CorrelationLoss, HuberLoss, SampleLoss, SquareLoss
 from dimfree.gaussian.any_loss.noise import Noise
+from dimfree.gaussian.any_loss.plane import Plane, is_plane
 from dimfree.gaussian.any_loss.points import Averaging, Points, Rule
 from dimfree.gaussian.any_loss.posterior import unsheared
 from dimfree.gaussian.any_loss.task import Task
@@ -43,6 +44,9 @@ def averages(task: Task, state: Overlaps, rule: Rule, points: Float[Array, "b j"
     """Equation (1.2), at other fixed points if they are given; a linear network of any width is one effective field."""
     if _is_one_field(task, state):
         return _of_linear(task, state, rule, points)
+    if is_plane(task, state.a.shape[0], rule):
+        plane = Plane(task, state, rule)
+        return Averages(*plane.sums(lambda chosen: _driving(plane, chosen)))
     at = Averaging(task, state, rule, test=False)
     D, Var, Psia = at.sums(lambda chosen: _driving(at, chosen), points)
     back = jnp.argsort(at.order)
@@ -70,28 +74,30 @@ def lengthened(task: Task, state: Overlaps, rule: Rule) -> Float[Array, "p p"]:
     def terms(points: Points) -> Array:
         e2 = _of_errors(task, points, at.a, at.p)[1]
         S, w = _stacked(points.slopes, e2), points.weights * e2 * (points.length - at.dimension)
-        return jnp.outer(at.a, at.a) * jnp.einsum("ibn,jbn,bn->ij", S, S, w)
+        return jnp.outer(at.a, at.a) * ((S * w.reshape(-1)) @ S.T)
 
     back = jnp.argsort(at.order)
     found: Array = at.sums(terms)
     return found[back][:, back]
 
 
-def _driving(at: Averaging, points: Points) -> tuple[Array, Array, Array]:
-    task = at.task
-    e1, e2, e_last = _of_errors(task, points, at.a, at.p)
-    S, V = _stacked(points.slopes, e1), _stacked(points.values, e1)
-    U = _stacked([*points.students, *points.teachers[: at.k - 1]], e1)
-    w = points.weights
-    H = jnp.einsum("ibn,jbn->ij", S, U * (w * e1))
-    last = jnp.einsum("ibn,bn->i", S, w * e_last)
-    Var = jnp.einsum("ibn,jbn->ij", S, S * (w * e2))
-    D = at.a[:, None] * jnp.concatenate([H, last[:, None]], axis=1)
-    return D, jnp.outer(at.a, at.a) * Var, jnp.einsum("ibn,bn->i", V, w * e1)
+def _driving(at: Averaging | Plane, points: Points) -> tuple[Array, Array, Array]:
+    e1, e2, e_last = (points.weights * e for e in _of_errors(at.task, points, at.a, at.p))
+    S, V, U = (_stacked(of_units, e1) for of_units in (points.slopes, points.values, points.students))
+    e1, e2, e_last = (e.reshape(-1) for e in (e1, e2, e_last))
+    drift = S * e1
+    seen = [drift @ U.T]
+    if at.k > 1:
+        seen.append(drift @ _stacked(points.teachers[: at.k - 1], points.weights).T)
+    D = at.a[:, None] * jnp.concatenate([*seen, (S @ e_last)[:, None]], axis=1)
+    return D, jnp.outer(at.a, at.a) * ((S * e2) @ S.T), V @ e1
 
 
-def _stacked(parts: list[Array], like: Array) -> Float[Array, "q b n"]:
-    return jnp.stack([jnp.broadcast_to(part, like.shape) for part in parts])
+def _stacked(parts: list[Array] | Array, like: Array) -> Float[Array, "q n"]:
+    """A row for each part, along all points."""
+    if isinstance(parts, list):
+        parts = jnp.stack([jnp.broadcast_to(part, like.shape) for part in parts])
+    return parts.reshape(parts.shape[0], -1)
 
 
 def _judged(task: Task, points: Points) -> tuple[Array, Array, Array]:

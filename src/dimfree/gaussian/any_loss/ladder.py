@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from dimfree.functions.label_law import Classes, Signs
 from dimfree.functions.sample_loss import AbsoluteLoss, ClippedLoss, CorrelationLoss, HuberLoss, SquareLoss
 from dimfree.gaussian.any_loss.averages import Errors, averages, errors, is_linear, lengthened, sampled_fields
+from dimfree.gaussian.any_loss.plane import is_plane
 from dimfree.gaussian.any_loss.points import Averaging, Points, Rule
 from dimfree.gaussian.any_loss.posterior import is_sign_of_direction
 from dimfree.gaussian.any_loss.task import Task
@@ -25,6 +26,7 @@ from dimfree.states.overlaps import Overlaps
 
 MOST_NESTED = 3  # fields that are integrated over nested panels
 _LINE, _PLANE, _SMOOTH, _SPACE = 14, 8, 7, 6  # nodes of a panel, by how many fields are left
+_RAY, _CUT_RAY = 12, 24  # in the plane of two units, of half a wedge; the second where the error jumps
 _ROUND = 10  # in a plane whose labels are values: noise rounds their jumps off over several panels
 _POINTS, _CUT_POINTS = 2**14, 2**12  # fixed points; fewer where the last student of each has panels of its own
 _CUT_NODES = 6
@@ -60,6 +62,8 @@ def quadrature(task: Task, width: int) -> Quadrature:
     bent = jumps or bool(task.activation.kinks)
     if fields == 1:
         rule = Rule(_LINE)
+    elif is_plane(task, students, Rule(_RAY)):
+        rule = Rule(_CUT_RAY if jumps else _RAY)
     elif fields == 2:
         rule = Rule(_PLANE if isinstance(task.labels, Classes) else _ROUND)
     elif fields <= MOST_NESTED and not jumps:

@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 from dimfree.functions.activation import Activation
 from dimfree.functions.label_law import Classes, LogisticClasses, Signs
 from dimfree.functions.target import Committee
+from dimfree.gaussian.any_loss.levels import ROUNDED, shifts
 from dimfree.gaussian.any_loss.panels import crossings, panels
 from dimfree.gaussian.any_loss.posterior import (
     Posterior,
@@ -31,7 +32,6 @@ from dimfree.gaussian.any_loss.task import Task
 from dimfree.gaussian.points import normal_points
 from dimfree.states.overlaps import Overlaps, factor
 
-_ROUNDED = 5.0  # scales of the noise up to which a jump is rounded off
 _TURNS = 2.5  # a field within which smooth activations turn
 _SHORT = (-2.5, 0.0, 2.5)  # cuts of every coordinate, in standard deviations
 _ENDS = (-5.0, 0.0, 5.0)  # of the last student, between which a jump is crossed
@@ -49,15 +49,17 @@ class Rule(eqx.Module):
 class Points(NamedTuple):
     """Points with weights: students, what the network makes of them, and what is known of the teacher there.
 
-    Arrays broadcast to (points, nodes of the last student).
+    Arrays broadcast to (points, nodes of the last student); those of several units are one array where all have the same points.
     """
 
     weights: Float[Array, "b n"]
-    students: list[Float[Array, "b m"]]
-    values: list[Float[Array, "b m"]]  # sigma
-    slopes: list[Float[Array, "b m"]]  # sigma'
+    students: list[Float[Array, "b m"]] | Float[Array, "p b n"]
+    values: list[Float[Array, "b m"]] | Float[Array, "p b n"]  # sigma
+    slopes: list[Float[Array, "b m"]] | Float[Array, "p b n"]  # sigma'
     f: Float[Array, "b n"]
-    teachers: list[Float[Array, "b 1"]]  # but for the last one, where it is integrated out, and sheared
+    teachers: (
+        list[Float[Array, "b 1"]] | Float[Array, "r b 1"]
+    )  # but for the last one, where it is integrated out, and sheared
     right: Float[
         Array, "b n"
     ]  # the probability that f* > 0 (with its noise, where that is Gaussian and integrated out)
@@ -138,7 +140,18 @@ class Averaging:
         weights = jnp.full(x.shape[0], 1 / x.shape[0])
         if self.cut:
             return self._finished(_Walk(x, weights))
-        return self._points(_Walk(x[:, :-1], weights), x[:, -1:], jnp.ones((x.shape[0], 1)))
+        return self._everywhere(x, weights[:, None])
+
+    def _everywhere(self, x: Float[Array, "b n"], weights: Float[Array, "b 1"]) -> Points:
+        """Points that are given in full, units side by side."""
+        E, sigma, walk = self.explicit, self.task.activation, _Walk(x, weights[:, 0])
+        students = (self.L[E : self.dimension, : self.dimension] @ x.T)[..., None]
+        values, slopes = sigma.with_derivative(students)
+        f = (self.a / self.p @ values[..., 0])[:, None]
+        teachers = self._teachers(walk)
+        right, last, mean, f_star = self._taught(walk, teachers, (x @ self.L[-1, : self.dimension])[:, None])
+        length = jnp.sum(x**2, axis=1)[:, None]
+        return Points(weights, students, values, slopes, f, teachers.T[..., None], right, last, mean, f_star, length)
 
     def _step(self, walk: _Walk) -> _Walk:
         x, w = panels(self._cuts(walk), self.rule.nodes)
@@ -198,9 +211,9 @@ class Averaging:
 
         A student that the fields before it nearly determine makes a steep layer of a jump.
         """
-        if not (shifts := self._shifts()):
+        if not (levels := shifts(self.task, self.test)):
             return []
-        count, places = walk.x.shape[0], [jnp.stack(x) for x in zip(*product(shifts, _ENDS), strict=True)]
+        count, places = walk.x.shape[0], [jnp.stack(x) for x in zip(*product(levels, _ENDS), strict=True)]
         shift, end = (jnp.tile(x, count)[:, None] for x in places)  # every point has a line for each of them
         walk = jax.tree.map(lambda x: jnp.repeat(x, len(places[0]), axis=0), walk)
         j, k, sigma = walk.x.shape[1], self.explicit, self.task.activation
@@ -274,35 +287,21 @@ class Averaging:
             case Signs(blurred=False):
                 return [jnp.zeros(())]
             case Signs():
-                width = _ROUNDED * jnp.sqrt(self.task.Delta)
+                width = ROUNDED * jnp.sqrt(self.task.Delta)
             case LogisticClasses(slope=slope):
-                width = 2 * _ROUNDED / slope
+                width = 2 * ROUNDED / slope
             case _:
                 return []
         return [-width, jnp.zeros(()), width]
 
     def _levels(self, walk: _Walk) -> Float[Array, "b q"] | None:
         """Outputs at which the error jumps or bends, or changes its sign for a test."""
-        count, shifts = walk.x.shape[0], self._shifts()
-        if not shifts:
+        count, places = walk.x.shape[0], shifts(self.task, self.test)
+        if not places:
             return None
         if isinstance(self.task.labels, Classes):
-            return jnp.broadcast_to(jnp.stack(shifts), (count, len(shifts)))
-        return self.task.target(self._fields(walk)[:, : self.k])[:, None] + jnp.stack(shifts)
-
-    def _shifts(self) -> list[Float[Array, ""]]:
-        """The same for classes, and relative to f* for values, whose noise rounds jumps off."""
-        task, places = self.task, list(self.task.loss.jumps)
-        if isinstance(task.labels, Classes):
-            if task.loss.along == "margin":
-                found = [jnp.asarray(sign * place) for place in places for sign in (1.0, -1.0)]
-            else:
-                found = [y - place for place in places for y in (1.0, -1.0)]
-            return found + ([jnp.zeros(())] if self.test else [])
-        if task.loss.along == "margin":
-            return []
-        width = _ROUNDED * jnp.sqrt(task.Delta)
-        return [shift - place for place in places for shift in (-width, 0 * width, width)]
+            return jnp.broadcast_to(jnp.stack(places), (count, len(places)))
+        return self.task.target(self._fields(walk)[:, : self.k])[:, None] + jnp.stack(places)
 
     def _points(self, walk: _Walk, x: Float[Array, "b n"], w: Float[Array, "#b n"]) -> Points:
         task, E, j = self.task, self.explicit, walk.x.shape[1]
@@ -310,18 +309,24 @@ class Averaging:
         teachers = [taught[:, i, None] for i in range(E)]
         students = [before[:, i, None] for i in range(E, j)] + [self._mean(walk) + self.L[j, j] * x]
         sigma = task.activation
-        values, slopes = [sigma(one) for one in students], [sigma.derivative(one) for one in students]
+        values, slopes = (list(each) for each in zip(*map(sigma.with_derivative, students), strict=True))
         f = sum((self.a[i] / self.p * value for i, value in enumerate(values)), jnp.zeros_like(x))
         length = jnp.sum(walk.x**2, axis=1)[:, None] + x**2
-        weights = walk.weights[:, None] * w
+        mu = (walk.x @ self.L[-1, :j])[:, None] + self.L[-1, j] * x
+        right, last, mean, f_star = self._taught(walk, taught, mu)
+        return Points(
+            walk.weights[:, None] * w, students, values, slopes, f, teachers, right, last, mean, f_star, length
+        )
+
+    def _taught(
+        self, walk: _Walk, teachers: Float[Array, "b k"], mu: Float[Array, "b n"]
+    ) -> tuple[Float[Array, "b n"], Float[Array, "b n"], Float[Array, "b n"], Float[Array, "b 1"] | None]:
+        """What is known of the teacher: `right`, `last`, `mean_last` and `f_star` of points; mu as the last row of L says."""
         if self.integrated:
-            mu = (walk.x @ self.L[-1, :j])[:, None] + self.L[-1, j] * x
-            right, last = self._posterior(walk)(mu, self.L[-1, -1])
-            return Points(weights, students, values, slopes, f, teachers, right, last, mu, None, length)
-        f_star = task.target(taught)[:, None]
-        right = 0.5 * (1 + jnp.sign(f_star)) + 0 * x
-        own = teachers[-1] + 0 * x
-        return Points(weights, students, values, slopes, f, teachers, right, own * right, own, f_star, length)
+            return *self._posterior(walk)(mu, self.L[-1, -1]), mu, None
+        f_star = self.task.target(teachers)[:, None]
+        right, own = 0.5 * (1 + jnp.sign(f_star)) + 0 * mu, teachers[:, -1:] + 0 * mu
+        return right, own * right, own, f_star
 
 
 def _bends(sigma: Activation | None, mean: Float[Array, "b 1"], scale: Float[Array, ""]) -> Float[Array, "b m"]:

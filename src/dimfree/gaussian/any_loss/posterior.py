@@ -8,17 +8,14 @@ the others bend where that ends. Along a line on which every unit rises it alway
 the other directions move along such a line while the last one moves by one, and coordinates are those of the sheared directions.
 """
 
-from math import pi, sqrt
-
 import jax.numpy as jnp
-from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
-from dimfree.functions.activation import Polynomial
+from dimfree.functions.activation import Erf, Polynomial
 from dimfree.functions.label_law import Signs
 from dimfree.functions.target import Committee, HermiteLink, Target
 from dimfree.gaussian.any_loss.panels import REACH, between, crossings
-from dimfree.gaussian.any_loss.preimages import preimages, rises_between_limits
+from dimfree.gaussian.any_loss.preimages import preimages, rises_between_limits, turns_at_zero
 from dimfree.gaussian.any_loss.task import Task
 
 _MOST = 8  # boundaries of a target without a closed inverse
@@ -83,19 +80,24 @@ class Posterior:
 
     def __call__(self, mu: Float[Array, "b n"], s: Float[Array, ""]) -> tuple[Float[Array, "b n"], Float[Array, "b n"]]:
         """The probability that f* > 0, and E[lambda* 1(f* > 0)], flips left out."""
-        spread = jnp.maximum(s, _THIN * self.width)
-        if self.blur is not None:
-            spread = jnp.sqrt(spread**2 + self.blur / jnp.maximum(self.slope**2, 1e-300)[:, None])
+        spread = self.spread(jnp.maximum(s, _THIN * self.width))
         probability, mean = self.values[:, :1] + 0 * mu, 0 * mu
         for i in range(self.edges.shape[1]):
             z, step = (mu - self.edges[:, i, None]) / spread, (self.values[:, i + 1] - self.values[:, i])[:, None]
-            probability = probability + step * 0.5 * erfc(-z * sqrt(0.5))
-            mean = mean + step * jnp.exp(-0.5 * z**2) / sqrt(2 * pi)
+            value, slope = Erf().with_derivative(z)  # 2 Phi - 1, and 2 phi
+            probability = probability + step * 0.5 * (1 + value)
+            mean = mean + step * 0.5 * slope
         return probability, mu * probability + s**2 / spread * mean
+
+    def spread(self, s: Float[Array, ""]) -> Float[Array, "#b 1"] | Float[Array, ""]:
+        """Over how much of mu the law of a sign changes at a boundary."""
+        if self.blur is None:
+            return s
+        return jnp.sqrt(s**2 + self.blur / jnp.maximum(self.slope**2, 1e-300))[:, None]
 
     def layer(self, s: Float[Array, ""]) -> Float[Array, "b m"]:
         """Between which mu the law changes: every boundary and both ends of its layer."""
-        spread = s if self.blur is None else jnp.sqrt(s**2 + self.blur / jnp.maximum(self.slope**2, 1e-300))[:, None]
+        spread = self.spread(s)
         return jnp.concatenate([self.edges - 6 * spread, self.edges, self.edges + 6 * spread], axis=1)
 
 
@@ -115,6 +117,9 @@ def _boundaries(
     """Where f* may change its sign along the last direction, in order, and (1 + sign f*)/2 between these places."""
     target, count = task.target, before.shape[0]
     match target:
+        case Committee() if target.units == 1 and turns_at_zero(target.activation):
+            sides = jnp.broadcast_to(width * jnp.array([-1.0, 1.0]), (count, 2))
+            return jnp.zeros((count, 1)), 0.5 * (1 + jnp.sign(along_last(target, before, sides)))
         case Committee() if shear is not None:
             rise = jnp.sign(target.second_layer[-1])
             ends = (jnp.full((count, 1), end) for end in (-REACH, REACH))

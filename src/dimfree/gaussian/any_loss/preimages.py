@@ -55,6 +55,23 @@ def rises_between_limits(sigma: Activation) -> bool:
     return len(limits(sigma)) == 2 and values[0] < 0 < values[-1] and bool(np.all(np.diff(values) >= 0))
 
 
+@lru_cache(maxsize=64)
+def turns_at_zero(sigma: Activation) -> bool:
+    """Whether an activation has one sign on either side of zero, as far as a grid shows."""
+    with jax.ensure_compile_time_eval():
+        signs = np.sign(np.asarray(sigma(jnp.linspace(-_WIDE, _WIDE, 401))))
+    left, right = signs[:200], signs[201:]
+    return bool(np.all(left == left[0]) and np.all(right == right[0]) and left[0] != right[0])
+
+
+@lru_cache(maxsize=64)
+def is_odd(sigma: Activation) -> bool:
+    """Whether an activation of -x is minus that of x, as far as a grid shows."""
+    with jax.ensure_compile_time_eval():
+        values = np.asarray(sigma(jnp.linspace(-_WIDE, _WIDE, 401)))
+    return bool(np.allclose(values, -values[::-1], rtol=1e-14, atol=1e-14 * np.max(np.abs(values))))
+
+
 def _inverse(sigma: Activation, v: Float[Array, "b q"]) -> Float[Array, "b m"] | None:
     match sigma:
         case Erf():
