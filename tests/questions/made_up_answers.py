@@ -18,6 +18,14 @@ from dimfree.questions.escape.answer import SampleComplexity
 from dimfree.questions.escape.scaling import Point, Scaling
 from dimfree.questions.exit_times.answer import Account, Exits
 from dimfree.questions.laziness.answer import QUANTITIES, Laziness
+from dimfree.questions.plan.answer import Plan
+from dimfree.questions.plan.columns import Columns
+from dimfree.questions.plan.learning import Learning
+from dimfree.questions.plan.moments import Moments
+from dimfree.questions.plan.search import Choice, Found
+from dimfree.questions.plan.table import Table
+from dimfree.questions.plan.teacher import Fit, Teacher
+from dimfree.questions.plan.trial import CONSTANT, DEFAULT, LINEAR, PLAN, Trial
 from dimfree.questions.schedules.answer import Schedules
 from dimfree.questions.schedules.certificate import Certificate, Conditions
 from dimfree.questions.schedules.confirmation import Confirmation
@@ -47,6 +55,32 @@ LEMMAS = Lemmas(
     1.0,
     2.0,
 )
+
+
+def _plan() -> Plan:
+    """One way to part the rows, so that errors over several are unknown; a column in brackets."""
+    choice = Choice(2, 0.5, 4, "linear to 0")
+    line = Teacher(np.ones((1, 3)), np.ones(1), True)
+    risks = {name: np.array([0.3, 0.31]) for name in (PLAN, DEFAULT, CONSTANT, LINEAR)}
+    courses = {name: RNG.uniform(0.3, 0.4, (2, 2)) for name in (PLAN, CONSTANT)}
+    trial = Trial(
+        PROBLEM,
+        Fit(line, line, 0.1, None, 0.2, 0.25, {"ridge": 0.25}, 2.0, "too few rows for units."),
+        Found(choice, 0.1, {choice: 0.1}, (2.0, np.inf)),
+        dict.fromkeys(risks, choice),
+        risks,
+        np.array([0.3, 5.0]),
+        courses,
+        {name: 1.1 * one for name, one in courses.items()},
+        0.11,
+        {"ridge": 0.75},
+    )
+    moments = Moments(4)
+    moments.add(RNG.normal(size=(9, 4)))
+    table = Table("a.csv", "[y]", ("a", "b", "[c]"), np.zeros((9, 3)), np.zeros(9), None, moments, ("[c] has a mean.",))
+    columns = Columns(np.ones(3, bool), "common", np.array([1.5, 1.0, 0.5]), 0.7, ())
+    curve = Learning(np.array([3.0, 9.0]), np.array([0.4, 0.3]), np.array([1.0, 0.5]))
+    return Plan(PROBLEM, table, columns, curve, 45, (trial,))
 
 
 def _schedules() -> Schedules:
@@ -115,6 +149,7 @@ ANSWERS: list[Answer] = [
         "the loss is [data] of another kind.",
         None,
     ),
+    _plan(),
     LearningCurve(
         df.extend.DataSetProblem(data=df.SignTeacher(), run=df.Run(seed=7)),
         np.array([1.0, 2.0]),

@@ -66,7 +66,8 @@ def _list(as_json: bool) -> None:
         ]
         typer.echo(json.dumps(rows, indent=2))
         return
-    typer.echo(f"{'name':<24}{'takes':<16}with --full")
+    longest = max(map(len, shelved())) + 2
+    typer.echo(f"{'name':<{longest}}{'takes':<16}with --full")
     for name, one in shelved().items():
-        typer.echo(f"{name:<24}{duration(one.seconds):<16}{duration(one.full_seconds)}")
+        typer.echo(f"{name:<{longest}}{duration(one.seconds):<16}{duration(one.full_seconds)}")
         typer.echo(fill(one.title, 80, initial_indent="    ", subsequent_indent="    "))

@@ -39,7 +39,7 @@ def structured_model(problem: OnePassProblem) -> StructuredModel:
     data = problem.data
     assert isinstance(data, TeacherNetwork | MultiIndex)
     found, P, noise = problem.spectrum, problem.teacher_overlap, data.noise
-    if problem.given_teachers is not None:
+    if problem.learns_labels and problem.given_teachers is not None:
         w, noise = found.linear_teacher
         P = np.array([[found.coordinates @ w**2 / found.dimension]])
     labels, pool = label_law(data), None if found.pool is None else _pool(found.pool)
