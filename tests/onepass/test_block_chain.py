@@ -16,7 +16,6 @@ from dimfree.onepass.real.rows import RowsSGD
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.start import draw_start
 from dimfree.setting import why_not
-from stages import gating
 
 REPLICAS, STEPS = 2000, 40
 
@@ -49,7 +48,8 @@ def run_of(name, walker):
     return {name: np.asarray(values) for name, values in seen.items()}
 
 
-@pytest.mark.parametrize("name", gating(CASES, ["erf"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
 def test_the_chain_has_the_law_of_vectors(name):
     chain, sgd = run_of(name, "chain"), run_of(name, "sgd")
     for observable in ("risk", "Q_block", "M_block", "a"):

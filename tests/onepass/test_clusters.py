@@ -132,7 +132,8 @@ def test_chain_and_sgd_have_the_means_and_variances_of_sgd_in_numpy(case):
         assert np.abs(z).max() < 5.5, walker
 
 
-@pytest.mark.parametrize("case", gating(CASES, ["square"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
 def test_chain_has_the_law_of_vectors_on_clusters(assert_same_law, case):
     names = ("Q_11", "Q_12", "Q_22", "M_11", "M_12", "M_21", "M_22", "a_1", "a_2")
     sgd, chain = (dict(zip(names, numbers(at_the_end(case, one)).T, strict=True)) for one in ("sgd", "chain"))

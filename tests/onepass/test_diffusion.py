@@ -69,6 +69,7 @@ def test_overlaps_have_mean_and_variance_of_the_chain(escape):
         assert np.abs(z_scores(one, other)).max() < 4
 
 
+@pytest.mark.slow
 def test_half_of_the_variance_would_be_noticed(escape, monkeypatch):
     p, start, times, chain = escape
     kick = diffusion.kick

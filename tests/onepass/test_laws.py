@@ -90,7 +90,8 @@ def named(seen: dict[str, np.ndarray], i: int) -> dict[str, np.ndarray]:
     return numbers | {f"product {n}": x * y for n, (x, y) in enumerate(pairwise(first))}
 
 
-@pytest.mark.parametrize("name", gating(CASES, ["Gaussians: noise"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
 def test_real_sgd_has_the_law_of_textbook_sgd(name, assert_same_law, monkeypatch):
     for home, risk in (
         (directions, "risk"),

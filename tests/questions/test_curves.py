@@ -22,6 +22,7 @@ def found():
     return df.curve(RIDGE, samples=[1, 3, 12], seeds=12)
 
 
+@pytest.mark.slow
 def test_fits_lie_on_the_curve_of_the_theory(found):
     assert set(found.lines) == {"ridge", "optimal-ridge", "train-loss", "max-margin", "bayes"}
     for name in ("risk", "train_loss"):
@@ -31,6 +32,7 @@ def test_fits_lie_on_the_curve_of_the_theory(found):
     assert (np.interp(found.samples, found.lines["bayes"].samples, found.lines["bayes"].values) < found.best.risk).all()
 
 
+@pytest.mark.slow
 def test_the_same_seed_draws_the_same_data_wherever_it_is_asked(found):
     again = df.curve(RIDGE, samples=[1, 3], seeds=2)
     np.testing.assert_array_equal(again.measured["risk"], found.measured["risk"][:2, :2])

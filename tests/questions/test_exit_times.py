@@ -49,6 +49,7 @@ def found(watched):
     )
 
 
+@pytest.mark.slow
 def test_every_account_has_a_mean_an_error_and_a_count(found):
     assert found.names == ("chain", "ode", "annealed", "quenched")
     chain, ode = found.account("chain"), found.account("ode")
@@ -62,12 +63,14 @@ def test_every_account_has_a_mean_an_error_and_a_count(found):
     assert late < -3 * error
 
 
+@pytest.mark.slow
 def test_the_ode_leaves_from_the_same_starts(found):
     """Its times are those of the logistic formula at the overlaps of the chain's starts: sorted by them, both fall."""
     chain, ode = found.account("chain").times, found.account("ode").times
     assert np.corrcoef(chain, ode)[0, 1] > 0.3
 
 
+@pytest.mark.slow
 def test_summary_data_and_figure(found, tmp_path):
     text = found.summary()
     assert all(name in text for name in found.names)
@@ -82,6 +85,7 @@ def test_summary_data_and_figure(found, tmp_path):
     np.testing.assert_array_equal(tree["chain"]["exit_time"], found.account("chain").times)
 
 
+@pytest.mark.slow
 def test_progress_is_a_share_that_grows_to_one(found, watched):
     names, shares = zip(*watched, strict=True)
     assert set(names) == {"chain"}

@@ -29,6 +29,7 @@ def test_the_sweep_goes_from_the_mean_field_scale_to_the_lazy_side(answer):
     np.testing.assert_allclose(answer.measured["risk"][-1], answer.measured["linear_risk"][-1], rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_certainty_begins_where_the_condition_would_hold(answer):
     """The radius of lemma 3 falls like 1/gamma once the kernel rests: just beyond the scale that is named it holds."""
     there = SMALL.replace(**{"run.replicas": 2})
@@ -39,6 +40,7 @@ def test_certainty_begins_where_the_condition_would_hold(answer):
     assert not all(one.condition.holds for one in below.lemmas[-1])
 
 
+@pytest.mark.slow
 def test_words_numbers_and_figure(answer, tmp_path):
     text = answer.summary()
     assert "VIOLATED" not in text
