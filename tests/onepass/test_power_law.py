@@ -114,7 +114,7 @@ def test_the_mean_over_projections_is_above_the_equivalent_by_c_over_d():
     v, steps = 400, np.array([10.0, 100.0, 1000.0])
     population, (h, b) = power_law(0.7, 1.2, v), df.PowerLaw(inputs=v).modes(1)
     gamma, c, sigma = 0.5 / population.trace, [], []
-    for d, draws in ((24, 600), (48, 400), (96, 200)):
+    for d, draws in ((24, 1200), (48, 800), (96, 400)):
         rng, mean = np.random.default_rng(d), mean_risks(equivalent(population, d), gamma, 1, 0.0, steps)
         ratios = []
         for _ in range(draws):
