@@ -217,8 +217,9 @@ def test_the_point_of_the_phase_diagram_moves_the_learning_rate(tab, home):
     point.press("ArrowDown")
     page.wait_for_function("() => lab.problem().training.learning_rate > 1.05")
     assert "Arrow keys" in point.get_attribute("aria-label")
+    end_of_sgd(page)  # sentences that arrive later would move the diagram
+    point.hover()
     before, box = problem_of(page)["training"]["learning_rate"], point.bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2 + 40, steps=4)
     page.mouse.up()
