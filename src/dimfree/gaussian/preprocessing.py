@@ -21,7 +21,7 @@ _FAR, _NEAR = (
     10.0 ** np.arange(1, 9),
     10.0 ** -np.arange(4, 13),
 )  # decades in which a maximum is searched for, far out and near cuts
-_GROWS = 0.05  # if the maximum grows by a larger share over the last two decades, there is none
+_GROWS = 0.05  # a maximum that grows by a larger share over the last two decades is taken to be infinite
 
 
 def preprocessed(link: Link, noise: float, preprocessing: Preprocessing) -> Preprocessed:

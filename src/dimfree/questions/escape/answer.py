@@ -42,7 +42,7 @@ class SampleComplexity(Answer[OnePassProblem]):
     subspace_leap: int
     admissible_rate: (
         float | None
-    )  # the largest rate at which m = d^(-1/2) grows; None if there is none, or if it is not width 1 on the sphere
+    )  # the largest rate at which m = d^(-1/2) grows; None without such a rate, or off the sphere, or beyond width 1
     order: str  # how the samples grow with the dimension, from the degrees that activation and target share
     samples: float | None  # predicted by the ODE at this rate from m = d^(-1/2); infinite if it never escapes
     reason: str | None = None  # why no number of samples is enough

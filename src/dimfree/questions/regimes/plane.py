@@ -32,7 +32,7 @@ def plane(problem: Problem) -> dict[str, object]:
     """The axes, the regions and the numbers that decide where the problem lies; an error where there is no such diagram."""
     chosen = QUESTION.settled(problem)
     d, p, batch = chosen.dimension, chosen.network.width, chosen.training.batch
-    exponents(d, p, chosen.training.learning_rate, batch)  # raises an error where there is none
+    exponents(d, p, chosen.training.learning_rate, batch)  # raises an error where exponents are undefined
     rate = "learning rate / batch" if batch > 1 else "learning rate"
     return {
         "title": TITLE,

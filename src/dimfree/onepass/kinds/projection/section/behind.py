@@ -36,15 +36,15 @@ class ProjectedData(DataSection):
     units: ClassVar[int] = 0  # no directions are drawn with a start
 
     def inputs_of(self, size: float) -> int:
-        """v, for a projection to so many features."""
+        """v, the number of inputs for a projection to this many features."""
         raise NotImplementedError
 
     def population(self, size: float) -> "Population":
-        """What is projected to this size, in as few nodes as there need be."""
+        """The variances and energies that are projected to this size, in as few nodes as they need."""
         raise NotImplementedError
 
     def modes(self, size: int) -> Modes:
-        """What is projected to this size."""
+        """The variances and coefficients that are projected to this size, one by one."""
         raise NotImplementedError
 
     @property
