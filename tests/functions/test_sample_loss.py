@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dimfree.functions.clipped_loss import ClippedLoss
 from dimfree.functions.label_law import GaussianValues, LogisticClasses, Signs, StudentValues
 from dimfree.functions.sample_loss import (
     AbsoluteLoss,
-    ClippedLoss,
     CorrelationLoss,
     ExponentialLoss,
     FunctionLoss,
@@ -40,6 +40,15 @@ def test_the_error_is_minus_the_derivative_of_the_loss(loss):
     step = 1e-6
     slope = (np.asarray(loss(F + step, Y)) - np.asarray(loss(F - step, Y))) / (2 * step)
     np.testing.assert_allclose(loss.error(F, Y), -slope, atol=2e-8)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("clipped", [False, True])
+def test_errors_of_both_classes_are_those_of_each(loss, clipped):
+    loss = ClippedLoss(loss, jnp.asarray(0.4)) if clipped else loss
+    far = jnp.concatenate([F, jnp.array([-800.0, -40.0, 40.0, 800.0])]) if loss.bounded else F
+    for y, found in zip((1.0, -1.0), loss.errors_of_classes(far), strict=True):
+        np.testing.assert_allclose(found, loss.error(far, jnp.full_like(far, y)), rtol=0, atol=3e-16)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)

@@ -24,6 +24,10 @@ class LabelLaw(eqx.Module):
     signs: ClassVar[bool] = False  # whether labels are +1 and -1
     source: ClassVar[Source] = "normal"  # of hidden numbers
 
+    def variance(self, Delta: Float[Array, ""]) -> Float[Array, ""]:
+        """Of the noise on values."""
+        return Delta
+
     @abstractmethod
     def hidden(self, key: Key[Array, ""], count: int) -> Float[Array, " count"]:
         """Draw the other random number that each label depends on."""
@@ -54,6 +58,10 @@ class StudentValues(LabelLaw):
 
     source: ClassVar[Source] = "other"
     degrees: Float[Array, ""]  # of freedom
+
+    def variance(self, Delta: Float[Array, ""]) -> Float[Array, ""]:
+        """Infinite for two degrees or fewer."""
+        return jnp.where(self.degrees > 2, Delta * self.degrees / jnp.maximum(self.degrees - 2, 1e-300), jnp.inf)
 
     def hidden(self, key: Key[Array, ""], count: int) -> Float[Array, " count"]:
         """Student numbers of scale one."""

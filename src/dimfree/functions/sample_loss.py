@@ -36,6 +36,10 @@ class SampleLoss(eqx.Module):
     def error(self, f: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
         """e = -dl/df."""
 
+    def errors_of_classes(self, f: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+        """The errors of the labels +1 and -1."""
+        return self.error(f, jnp.ones_like(f)), self.error(f, -jnp.ones_like(f))
+
     @property
     def jumps(self) -> tuple[Float[Array, ""], ...]:
         """Where the error jumps or bends: values of y f or of y - f, as `along` says."""
@@ -46,8 +50,13 @@ class SampleLoss(eqx.Module):
         """Whether the error neither jumps nor bends anywhere."""
         return self.knows_jumps and not self.jumps
 
+    @property
+    def continuous(self) -> bool:
+        """Whether the error jumps nowhere; it may bend."""
+        return self.smooth
+
     def reaching(self, threshold: Float[Array, ""]) -> tuple[Float[Array, ""], ...] | None:
-        """Where along its coordinate |e| passes a threshold without a jump; None if that depends on more."""
+        """Where along its coordinate |e| passes a threshold continuously; None if that depends on more than the coordinate."""
         return None
 
 
@@ -106,7 +115,7 @@ class AbsoluteLoss(ResidualLoss):
 
     @property
     def jumps(self) -> tuple[Float[Array, ""], ...]:
-        """At no residual."""
+        """At residual 0."""
         return (jnp.zeros(()),)
 
     def reaching(self, threshold: Float[Array, ""]) -> tuple[Float[Array, ""], ...]:
@@ -134,6 +143,11 @@ class HuberLoss(ResidualLoss):
     def jumps(self) -> tuple[Float[Array, ""], ...]:
         """Where the lines begin."""
         return -self.threshold, self.threshold
+
+    @property
+    def continuous(self) -> bool:
+        """The error only bends there."""
+        return True
 
     def reaching(self, threshold: Float[Array, ""]) -> tuple[Float[Array, ""], ...]:
         """On both sides, unless the lines begin before."""
@@ -176,6 +190,9 @@ class LogisticLoss(MarginLoss):
     def slope(self, m: Float[Array, "..."]) -> Float[Array, "..."]:
         """-1/(1 + e^m), without overflow."""
         return Logistic().derivative(m)
+
+    def errors_of_classes(self, f: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+        return -self.slope(f), -self.slope(f) - 1  # from one exponential
 
     def reaching(self, threshold: Float[Array, ""]) -> tuple[Float[Array, ""], ...]:
         """m = ln(1/threshold - 1); errors never reach 1."""
@@ -283,51 +300,10 @@ class FunctionLoss(SampleLoss):
         return self.function(f, y)
 
     def error(self, f: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
-        """Minus the derivative of the loss, which is no average, so that its jumps do no harm."""
+        """Minus the derivative of the loss; as no average is differentiated, jumps of the derivative do no harm."""
         return -jax.jvp(lambda at: self.function(at, y), (f,), (jnp.ones_like(f),))[1]
 
     @property
     def jumps(self) -> tuple[Float[Array, ""], ...]:
         """As declared."""
         return tuple(jnp.asarray(place) for place in self.declared)
-
-
-class ClippedLoss(SampleLoss):
-    """Another loss whose errors are clipped to [-threshold, threshold] (section 4); its value stays what it was."""
-
-    inner: SampleLoss
-    threshold: Float[Array, ""]
-    bounded: ClassVar[bool] = True
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """That of the loss."""
-        return self.inner.name
-
-    @property
-    def along(self) -> Coordinate:  # type: ignore[override]
-        """That of the loss."""
-        return self.inner.along
-
-    @property
-    def signs(self) -> bool:  # type: ignore[override]
-        """That of the loss."""
-        return self.inner.signs
-
-    @property
-    def knows_jumps(self) -> bool:  # type: ignore[override]
-        """Whether it is known where clipping begins."""
-        return self.inner.knows_jumps and self.inner.reaching(self.threshold) is not None
-
-    def __call__(self, f: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The value before clipping, which changes steps and not what is reported."""
-        return self.inner(f, y)
-
-    def error(self, f: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The error, clipped."""
-        return jnp.clip(self.inner.error(f, y), -self.threshold, self.threshold)
-
-    @property
-    def jumps(self) -> tuple[Float[Array, ""], ...]:
-        """Those of the loss, and where clipping begins."""
-        return (*self.inner.jumps, *(self.inner.reaching(self.threshold) or ()))

@@ -11,11 +11,12 @@ from dimfree.functions.label_law import (
     SoftmaxClasses,
     StudentValues,
 )
-from dimfree.onepass.labelled import Labelled, Student
+from dimfree.onepass.labelled import Labelled
+from dimfree.problem.noise_law import Student
 
 
 def of_rows() -> LabelLaw:
-    """Classes that rows bring along, of which none is drawn."""
+    """The law for classes that rows bring along: no label is drawn."""
     return Signs(jax.device_put(0.0), blurred=False)
 
 

@@ -5,18 +5,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, PositiveFloat, model_validator
 
 from dimfree.onepass.kind import DataSection
-from dimfree.problem.section import Section
+from dimfree.problem.noise_law import NoiseLaw, Student
 
 VALUE = "value"
 OF_OUTPUTS = ("argmax", "softmax")  # classes of a teacher with several outputs
 _NOISE = 1e-3  # variance of the noise on values; classes have none by default
-
-
-class Student(Section):
-    """Noise that follows Student's law with this many degrees of freedom; data.noise is its squared scale."""
-
-    title: ClassVar[str] = "[data.noise_law]"
-    student: PositiveFloat
 
 
 def default_noise(values: dict[str, Any]) -> float:
@@ -40,10 +33,7 @@ class Labelled(DataSection):
     ] = "value"
     flip: Annotated[float, Field(exclude_if=lambda given: given == 0)] = 0.0
     slope: Annotated[PositiveFloat, Field(exclude_if=lambda given: given == 1)] = 1.0
-    noise_law: Annotated[
-        Literal["gaussian"] | Student,
-        Field(exclude_if=lambda given: given == "gaussian", examples=["gaussian", {"student": 3.0}]),
-    ] = "gaussian"
+    noise_law: NoiseLaw = "gaussian"
 
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:

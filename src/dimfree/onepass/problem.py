@@ -10,13 +10,13 @@ from pydantic import Field, model_validator
 from dimfree.onepass.inputs.directions import Directions
 from dimfree.onepass.inputs.spectrum import Spectrum
 from dimfree.onepass.kind import DataSection, sections
-from dimfree.onepass.sections.loss import loss_name
 from dimfree.onepass.sections.training import OnePass
 from dimfree.problem import Problem
+from dimfree.problem.loss import loss_name
 from dimfree.problem.matrix import check_covariance
 from dimfree.problem.network import TwoLayer
 from dimfree.problem.schedule import begins
-from dimfree.problem.start import GaussianStart, OverlapStart, SphereStart, Start
+from dimfree.problem.start import GaussianStart, OverlapStart, SphereStart, Start, check_overlaps
 
 _SECTIONS = {section.model_fields["kind"].default: section for section in sections()}
 _EMBEDDED = next(iter(_SECTIONS.values()))  # the section of the embedded problem
@@ -98,7 +98,7 @@ class OnePassProblem(Problem):
             )
 
     def _check_outputs(self) -> None:
-        """Several outputs, the cross-entropy loss and labels of as many classes go together."""
+        """Refuse several outputs without cross-entropy and labels of as many classes, and these without several outputs."""
         outputs, classes, loss = self.network.outputs, self.data.label_classes, loss_name(self.training.loss)
         if not self.training.needs_outputs:
             if outputs > 1:
@@ -139,15 +139,9 @@ class OnePassProblem(Problem):
 
     def _check_overlaps(self, start: OverlapStart) -> None:
         p, k = self.network.width, self.data.units
-        M = np.array(start.M, dtype=object)
-        if M.shape != (p, k):
-            raise ValueError(f"start.M has shape {M.shape}; it must be {p} x {k} (network.width x data.units).")
-        check_covariance(np.array(start.Q, dtype=object), p, "start.Q")
-        if self.training.spherical and not np.all(np.diag(np.array(start.Q, dtype=float)) > 0):
-            raise ValueError(
-                "start.Q has a unit of norm 0, which training.spherical = true cannot keep on a sphere; give norms above 0."
-            )
-        Omega = np.block([[np.array(start.Q), M.astype(float)], [M.astype(float).T, self.teacher_overlap]])
+        check_overlaps(start, p, k, self.training.spherical)
+        M = np.array(start.M, dtype=float)
+        Omega = np.block([[np.array(start.Q), M], [M.T, self.teacher_overlap]])
         check_covariance(Omega.astype(object), p + k, "the joint overlap matrix of start.Q, start.M and the teacher")
         if np.linalg.matrix_rank(Omega, tol=1e-8) > self.dimension:
             raise ValueError(
@@ -191,7 +185,7 @@ class OnePassProblem(Problem):
 
     @property
     def unusual(self) -> str | None:
-        """What the kind of data says, momentum, or what is not the square loss of values."""
+        """What most limits are not derived for, in words: a kind of data, momentum, or anything but the square loss of values."""
         return self.data.unusual or ("momentum" if self.training.momentum else None) or self.beyond_square
 
     @property
@@ -214,7 +208,7 @@ class OnePassProblem(Problem):
         return smaller_steps(training.learning_rate, projectable=not training.spherical and not training.momentum)
 
     def _numbers(self) -> Iterator[tuple[str, float]]:
-        """The numbers beside the step that can make training blow up, by their keys."""
+        """The numbers besides the step that can make training blow up, by their keys."""
         yield "data.noise", self.data.noise
         yield "training.weight_decay", self.training.weight_decay
         sizes = {

@@ -42,7 +42,7 @@ class OnePassModel(Model):
     """Network and training rule in canonical letters; a pytree whose leaves are the numbers."""
 
     about: ClassVar[str] = "fresh samples"
-    solved_by: ClassVar[str] = "ode"  # the limit to use where `pde` is not derived
+    instead_of_pde: ClassVar[str] = "sgd"  # what to use where `pde` is not derived
     width: int = eqx.field(static=True)  # p
     outputs: int = eqx.field(static=True)  # C; the second layer is a vector where there is one, else a matrix
     batch: int = eqx.field(static=True)

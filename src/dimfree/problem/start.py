@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field, PositiveFloat
 
-from dimfree.problem.matrix import Matrix
+from dimfree.problem.matrix import Matrix, check_covariance
 from dimfree.problem.section import Section
 
 
@@ -32,6 +33,18 @@ class OverlapStart(Section):
     kind: Literal["overlaps"] = "overlaps"
     Q: Matrix
     M: Matrix
+
+
+def check_overlaps(start: OverlapStart, width: int, units: int, spherical: bool) -> None:
+    """Complain unless the overlaps have the shapes of these networks, and Q belongs to weights that training can keep."""
+    M = np.array(start.M, dtype=object)
+    if M.shape != (width, units):
+        raise ValueError(f"start.M has shape {M.shape}; it must be {width} x {units} (network.width x data.units).")
+    check_covariance(np.array(start.Q, dtype=object), width, "start.Q")
+    if spherical and not np.all(np.diag(np.array(start.Q, dtype=float)) > 0):
+        raise ValueError(
+            "start.Q has a unit of norm 0, which training.spherical = true cannot keep on a sphere; give norms above 0."
+        )
 
 
 class WeightsStart(Section):

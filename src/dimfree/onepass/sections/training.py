@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
-from dimfree.onepass.sections.loss import CROSS_ENTROPY, NEED_SIGNS, Clip, Clipping, Hinge, Loss, loss_name
+from dimfree.problem.loss import CROSS_ENTROPY, NEED_SIGNS, Clip, Clipping, Hinge, Loss, loss_name
 from dimfree.problem.schedule import Schedule
 from dimfree.problem.section import Section
 
@@ -23,7 +23,8 @@ class OnePass(Section):
     2 * time / inverse_temperature to every trained parameter: offsets, second layer, and weights divided by sqrt(dimension).
 
     With `momentum` (heavy ball, or Nesterov's rule, in the form of PyTorch) learning_rate is that of a fresh gradient, and time
-    counts the rate learning_rate / (1 - momentum) at which it moves weights in the end; decay goes through the velocity.
+    counts the rate learning_rate / (1 - momentum) at which it moves weights in the end; decay goes through the velocity. A
+    schedule acts on fresh gradients, not on velocities (as in Keras; PyTorch multiplies both).
 
     `loss` is a name, {kind = "hinge", margin = 0.0}, {kind = "huber", threshold = 0.5}, or a function (f, y) -> loss of your own;
     "cross-entropy" is that of networks with several outputs. `clip` bounds errors, {error = 1.0}, or gradients, {norm = 0.3}.
@@ -51,7 +52,6 @@ class OnePass(Section):
             raise ValueError("momentum must be at least 0 and below 1.")
         with_momentum = {
             "spherical = true": self.spherical,
-            "a schedule": self.schedule is not None,
             "inverse_temperature": self.inverse_temperature is not None,
         }
         for name, given in with_momentum.items():

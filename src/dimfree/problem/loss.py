@@ -66,7 +66,7 @@ class Clip(Section):
         return self
 
 
-def _read(value: Any) -> Any:
+def read_loss(value: Any) -> Any:
     """A loss with its default number is its name, so that one problem has one digest."""
     if isinstance(value, str):
         if value in NAMES or PATH.fullmatch(value):
@@ -93,11 +93,12 @@ def _read_table(value: dict[str, Any]) -> Any:
             raise ValueError(f"the loss {kind!r} has no number; write loss = {kind!r}.")
         return kind
     if isinstance(kind, str):
-        return _read(kind)
+        return read_loss(kind)
     raise ValueError("a loss given as a table needs the key 'kind' or 'function'.")
 
 
-def _write(value: Any) -> Any:
+def write_loss(value: Any) -> Any:
+    """As it stands in a file."""
     return value.model_dump(mode="json") if isinstance(value, Section) else written_function(value)
 
 
@@ -111,8 +112,8 @@ def _read_clip(value: Any) -> Any:
 
 Loss = Annotated[
     str | Hinge | Huber | UserLoss | Callable[..., Any],
-    BeforeValidator(_read),
-    PlainSerializer(_write, when_used="json"),
+    BeforeValidator(read_loss),
+    PlainSerializer(write_loss, when_used="json"),
     Field(exclude_if=lambda value: value == "square", examples=[*NAMES]),
 ]
 Clipping = Annotated[
