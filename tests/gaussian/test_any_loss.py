@@ -9,10 +9,17 @@ from scipy.stats import qmc
 
 from dimfree.functions.label_law import GaussianValues, LogisticClasses, Signs
 from dimfree.functions.named import activation
-from dimfree.functions.sample_loss import CorrelationLoss, HingeLoss, HuberLoss, LogisticLoss, SquareLoss
+from dimfree.functions.sample_loss import (
+    CorrelationLoss,
+    ExponentialLoss,
+    HingeLoss,
+    HuberLoss,
+    LogisticLoss,
+    SquareLoss,
+)
 from dimfree.functions.target import Committee
 from dimfree.gaussian.any_loss.averages import averages, errors
-from dimfree.gaussian.any_loss.ladder import estimated_error, loss_errors
+from dimfree.gaussian.any_loss.ladder import estimated_error, loss_errors, quadrature
 from dimfree.gaussian.any_loss.noise import Noise
 from dimfree.gaussian.any_loss.points import Rule
 from dimfree.gaussian.any_loss.task import Task
@@ -122,6 +129,22 @@ def test_the_error_of_fixed_points_is_estimated_for_linear_networks_too():
     state = Overlaps(jnp.eye(2), 0.1 * jnp.ones((2, 3)), jnp.array([1.0, -0.5]))
     task = Task(activation("linear"), three, HuberLoss(jnp.asarray(0.5)), GaussianValues(), jnp.asarray(0.3))
     assert 0 < float(eqx.filter_jit(estimated_error)(task, state)) < 1e-2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("a", [0.5, 2.0])
+def test_the_estimated_error_sees_the_exponential_loss_beyond_the_ends_of_panels(a):
+    """E exp(-2 a y lambda) = 2 exp(2 a² Q) Phi(-2 a M/sqrt(P)), of which panels see what lies within seven widths."""
+    Q, M = 1.3, 0.4
+    task = Task(
+        activation("linear"), SIGNS, ExponentialLoss(), Signs(jnp.asarray(0.0), blurred=False), jnp.asarray(0.0)
+    )
+    state = Overlaps(jnp.array([[Q]]), jnp.array([[M]]), jnp.array([a]))
+    exact = a**2 * 2 * np.exp(2 * a**2 * Q) * special.ndtr(-2 * a * M)
+    off = abs(float(AVERAGES(task, state, quadrature(task, 1).rule).Var[0, 0]) - exact)
+    estimated = float(eqx.filter_jit(estimated_error)(task, state))
+    assert off < 3 * estimated + 1e-9
+    assert (off > 1e-3) == (a == 2.0)
 
 
 @pytest.mark.parametrize("freedom", [None, 0.7, 1.0, 2.0, 3.0])

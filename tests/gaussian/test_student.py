@@ -123,6 +123,7 @@ def test_the_law_is_integrated_to_its_moments_by_another_rule():
     assert float(noise.distance(jnp.asarray(0.3))) == pytest.approx(mean, abs=1e-8)  # what quad resolves of the tails
 
 
+@pytest.mark.slow
 def test_without_a_mean_risks_are_those_above_the_teachers():
     """d/dr of the mean loss is the mean error, and at r = 0 nothing is above the teacher."""
     r, theta = jnp.linspace(-3.0, 3.0, 7), jnp.asarray(0.6)

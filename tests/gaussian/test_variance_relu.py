@@ -80,6 +80,7 @@ def test_four_orthant_of_two_repeated_units_is_that_of_two():
     assert orthant(R, module._NODES) == pytest.approx(0.25 + np.arcsin(0.3) / (2 * np.pi), rel=1e-10)
 
 
+@pytest.mark.slow
 def test_vanishes_at_the_teacher_without_noise():
     Omega, _, _, _ = network(1, 3)
     Omega = jnp.tile(Omega[1:, 1:], (2, 2))
@@ -106,6 +107,7 @@ def test_opposite_students_are_never_active_together():
     assert float(got[0, 0]) > 1e-3
 
 
+@pytest.mark.slow
 def test_null_units_contribute_nothing():
     Omega, v, a, Delta = network(3, 2)
     null = jnp.asarray([1.0, 1.0, 1.0, 1.0, 0.0])
@@ -113,6 +115,7 @@ def test_null_units_contribute_nothing():
     np.testing.assert_allclose(got, relu(Omega[:4, :4], v[:4], a, Delta), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_scales_like_the_activation():
     Omega, v, a, _ = network(4, 2)
     noiseless = jnp.asarray(0.0)

@@ -159,6 +159,7 @@ def test_vanishes_with_the_error():
     np.testing.assert_allclose(wider, 4 * term, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_derivative_is_a_difference_quotient():
     m = model_of("tanh", width=2, units=1)
     state = state_of(2.0, 2, 1)

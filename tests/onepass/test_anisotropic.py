@@ -118,6 +118,7 @@ def test_finite_risk_is_that_of_data(sizes):
     assert abs(z[1]) > 10, "finite d must matter"
 
 
+@pytest.mark.slow
 def test_risk_at_infinity_is_that_of_data():
     rng, Delta, neurons = np.random.default_rng(1), 0.4, some_neurons(3)
     field = anisotropic(RELU, Delta)

@@ -60,6 +60,7 @@ def test_the_chain_has_the_law_of_vectors(name):
                 assert ks_2samp(first[:, column], second[:, column]).pvalue > 1e-5, (observable, column)
 
 
+@pytest.mark.slow
 def test_a_broken_chain_would_be_noticed():
     """The same with all eigenvalues alike: this is what the test above must be able to see."""
     chain, sgd = run_of("erf", "chain"), run_of("erf", "sgd")

@@ -5,10 +5,11 @@ import pytest
 
 import dimfree as df
 from dimfree.errors import ProblemError, RefusalError
-from dimfree.onepass.directions import StructuredModel, TeacherModel
+from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.linear_mean import critical_rate
 from dimfree.onepass.model import model, teacher_model
 from dimfree.onepass.pool import pool_critical_rate, said_of_inputs
+from dimfree.onepass.structured_model import StructuredModel
 from dimfree.questions.question import questions
 from dimfree.setting import why_not
 
@@ -295,9 +296,13 @@ def test_what_is_not_derived_refuses_with_the_reason(name):
 
 def test_questions_that_are_not_derived_refuse():
     asked = [one for one in questions() if one.problem == "dimfree.onepass.problem:OnePassProblem"]
+    asked = [one for one in asked if "teacher" in (one.kinds or ("teacher",))]
     assert len(asked) >= 5
+    assert [one.name for one in asked if one.structured] == ["optimise"]
     for one in asked:
-        if "teacher" in (one.kinds or ("teacher",)):
+        if one.structured:
+            assert one.settled(problem(dimension=80)).correlated
+        else:
             with pytest.raises(RefusalError, match="are not derived for a structured covariance"):
                 one.settled(problem(dimension=80))
     with pytest.raises(RefusalError, match="not derived for a structured covariance"):

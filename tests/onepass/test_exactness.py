@@ -116,8 +116,8 @@ def test_averages_of_a_loss_that_make_curves_worse_than_a_thousandth_are_named(m
     assert list(inexact_averages(model, {}, TIMES)) == []
     monkeypatch.setattr(exactness, "averages_error", lambda *given: 3e-4)
     assert list(inexact_averages(model, {}, TIMES)) == [
-        "ode: 7 fields and jumps; estimated error 0.0003 of the right-hand side, and of curves about 5 times that; chain has "
-        "none."
+        "averages over 7 fields, with jumps; estimated error 0.0003 of the right-hand side, and of curves about 5 times "
+        "that; chain has none."
     ]
     assert average_details(model, {}, TIMES) == {
         **{"quadrature": "fixed Sobol points", "quadrature_fields": 7},

@@ -214,6 +214,7 @@ def test_rounding_that_leaves_the_plateau_is_noticed():
     assert "rounding errors" not in warnings_of(problem, risk=0.5)
 
 
+@pytest.mark.slow
 def test_a_symmetry_that_keeps_weights_at_zero_is_noticed():
     """z1 + z2 + z1z3 - z2z3 is a merged staircase, and swapping 1 and 2 with a flip of 3 forces u_3 = 0 (section d)."""
     problem = df.Problem(

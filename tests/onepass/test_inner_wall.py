@@ -20,7 +20,9 @@ ARROW = (
     ("rule",),
     ("overlap_model", "outputs_observables", "projected_model"),
     ("directions",),
+    ("structured_model",),
     ("start", "model", "linear_mean"),
+    ("linear_steps",),
     ("fields", "nodes", "pool"),
     ("notes", "recipe", "spectrum_figure"),
     ("figure",),
@@ -74,7 +76,7 @@ def test_real_sgd_and_limits_import_no_kind_of_data():
     wrong = [
         f"{path.relative_to(ROOM)} imports {'.'.join(other)}"
         for path, names, tree in modules()
-        if names[0] in ("real", "limits", "fields", "rule", "overlap_model", "directions", "law")
+        if names[0] in ("real", "limits", "fields", "rule", "overlap_model", "directions", "structured_model", "law")
         for other in imported(tree)
         if other[0] == "kinds"
     ]

@@ -17,8 +17,11 @@ from dimfree.onepass.linear_mean import (
     ode_risks,
     stationary_risk,
 )
+from dimfree.onepass.linear_steps import end_slopes, nodes_of, risks_along
 from dimfree.onepass.model import model
 from dimfree.onepass.pool import said_of_inputs
+from dimfree.onepass.projected.measures import Measures
+from dimfree.onepass.projected.step_by_step import stepwise_risks
 from dimfree.onepass.start import draw_start
 from dimfree.setting import why_not
 
@@ -39,19 +42,28 @@ def plain_sgd(one, start, steps, runs, seed=0):
     a, teacher = np.asarray(start.blocks.a), np.asarray(start.weights[p:]).mean(axis=0)
     W = np.broadcast_to(np.asarray(start.weights[:p]), (runs, p, d)).copy()
     v, m = np.zeros_like(W), training.batch
-    for _ in range(steps):
+    for step in range(steps):
+        factor = training.schedule.factors[step] if training.schedule else 1.0
         x = rng.normal(size=(runs, m, d)) * np.sqrt(s / d)
         y = x @ teacher + np.sqrt(one.data.noise) * rng.normal(size=(runs, m))
         error = y - np.einsum("rmd,rpd,p->rm", x, W, a) / p
-        v = training.momentum * v + training.learning_rate / (p * m) * np.einsum("p,rm,rmd->rpd", a, error, x)
+        v = training.momentum * v + factor * training.learning_rate / (p * m) * np.einsum("p,rm,rmd->rpd", a, error, x)
         W = W + v
     delta = teacher - np.einsum("rpd,p->rd", W, a) / p
     return delta**2 @ s / d / 2
 
 
-@pytest.mark.parametrize("changes", [{"training.batch": 3}, {"training.momentum": 0.6, "training.learning_rate": 0.2}])
-def test_the_mean_is_that_of_sgd(changes):
+MOVING = {"training.momentum": 0.6, "training.learning_rate": 0.2}
+FACTORS = [1.5, *np.linspace(4.0, 0.1, 29)]  # one for every step, the first apart
+
+
+@pytest.mark.parametrize("changes", [{"training.batch": 3}, MOVING])
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_the_mean_is_that_of_sgd(changes, scheduled):
     one, steps = problem(**changes), 30
+    if scheduled:
+        knots = {"kind": "linear", "times": [n * one.time_step for n in range(steps)], "factors": FACTORS}
+        one = one.replace(**{"training.schedule": knots})
     m, start = model(one), draw_start(one, jax.random.key(1), vectors=True)
     times = np.array([0.0, steps * one.time_step])
     (piece,) = LinearNetwork().account(m, start, Ask(times, 1, jax.random.key(0)))
@@ -71,6 +83,36 @@ def test_at_large_dimension_it_is_the_limit_and_momentum_of_nothing_is_none():
     np.testing.assert_allclose(
         momentum_risks(small, 0.0, D, np.array([0, 7, 90])), exact_risks(small, D, np.array([0, 7, 90])), rtol=1e-11
     )
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.7])
+def test_step_by_step_it_is_the_closed_form_and_the_mean_behind_a_projection(momentum):
+    s, counts, D = np.array([2.0, 0.5]), np.array([10.0, 20.0]), np.array([0.3, 0.8])
+    rule, steps = LinearRule(s, counts, 0.7, 0.1, 2), np.array([0, 1, 7, 90])
+    along = lambda rates: np.asarray(risks_along(nodes_of(rule, momentum), *jax.device_put((D[None], rates))))[steps, 0]  # noqa: E731
+    expected = momentum_risks(rule, momentum, D, steps) if momentum else exact_risks(rule, D, steps)
+    np.testing.assert_allclose(along(np.full(90, 0.7)), expected, rtol=1e-12)
+    nodes, changing = Measures(s / 30, s * D, s / 30, counts * (s / 30) ** 2, 0.0), 0.7 * np.linspace(2, 0, 90)
+    other = stepwise_risks(nodes, changing, np.full(90, 2), 0.1, steps, momentum)
+    np.testing.assert_allclose(along(changing), other, rtol=1e-12)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.7])
+def test_slopes_of_the_end_are_those_of_differences(momentum):
+    rule = LinearRule(np.array([2.0, 0.5]), np.array([10.0, 20.0]), 0.7, 0.1, 2)
+    nodes, D, rates = nodes_of(rule, momentum), np.array([[0.3, 0.8], [1.0, 0.1]]), np.linspace(1.2, 0.1, 50)
+    end = lambda given: float(np.log(risks_along(nodes, *jax.device_put((D, given)))[-1]).sum())  # noqa: E731
+    found = end_slopes(nodes, *jax.device_put((D, rates)), lambda risks: jax.numpy.log(risks).sum())
+    assert float(found.value) == pytest.approx(end(rates), rel=1e-12)
+    for step in (0, 13, 49):
+        up, down = (end(rates + by * (np.arange(50) == step)) for by in (1e-5, -1e-5))
+        slope = found.first[step] + 2 * rates[step] * found.second[step]
+        assert float(slope) == pytest.approx((up - down) / 2e-5, rel=1e-6)
+
+
+def test_a_schedule_of_too_many_steps_is_refused():
+    one = problem(**{"run.until": 1e6, "training.schedule": {"kind": "exponential", "scale": 1.0}})
+    assert "takes the 100000000 steps of a schedule one by one" in why_not(LinearNetwork(), one)
 
 
 def test_beyond_the_limit_of_stability_the_mean_grows():

@@ -24,6 +24,7 @@ from dimfree.onepass.rule import block_steps
 from dimfree.onepass.start import draw_start
 from dimfree.questions.regimes.answer import regime
 
+REST = [(False, False), (True, False), (True, True)]
 LEVELS = {"kind": "levels", "values": [3.0, 1.0, 0.2], "multiplicities": [3, 7, 20]}
 
 
@@ -35,6 +36,7 @@ def problem(**changes):
 def textbook(one, m, start, steps, key, replicas):
     """W and a of the first replica after so many steps, as PyTorch takes them, on the samples that sgd draws."""
     p, d, batch = one.network.width, one.dimension, one.training.batch
+    schedule = one.training.schedule
     beta, gamma, size = one.training.momentum, one.training.learning_rate, block_steps(one.training.batch)
     W, W_star = np.array(start.weights[:p]), np.array(start.weights[p:])
     a, v, v_a = np.array(start.measured.a), np.zeros((p, d)), np.zeros(p)
@@ -48,9 +50,9 @@ def textbook(one, m, start, steps, key, replicas):
         fields = x @ W.T
         error = (y - erf(fields / 2**0.5) @ a / p)[:, None]
         slope = np.sqrt(2 / np.pi) * np.exp(-(fields**2) / 2)
-        decay = gamma / (p * d)
-        g = gamma / (p * batch) * (a * slope * error).T @ x - one.training.weight_decay * decay * W
-        g_a = gamma / (d * p * batch) * np.sum(erf(fields / 2**0.5) * error, axis=0)
+        decay, rate = gamma / (p * d), gamma * (schedule.factors[step] if schedule else 1.0)
+        g = rate / (p * batch) * (a * slope * error).T @ x - one.training.weight_decay * decay * W
+        g_a = rate / (d * p * batch) * np.sum(erf(fields / 2**0.5) * error, axis=0)
         v, v_a = beta * v + g, beta * v_a + g_a
         W, a = (
             W + (g + beta * v if one.training.nesterov else v),
@@ -59,8 +61,10 @@ def textbook(one, m, start, steps, key, replicas):
     return W, a, W_star
 
 
-@pytest.mark.parametrize("nesterov", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_steps_are_those_of_a_textbook(nesterov):
+@pytest.mark.parametrize(
+    ("nesterov", "scheduled"), [(False, True), *(pytest.param(*case, marks=pytest.mark.slow) for case in REST)]
+)
+def test_steps_are_those_of_a_textbook(nesterov, scheduled):
     one = problem(
         **{
             "training.nesterov": nesterov,
@@ -70,6 +74,9 @@ def test_steps_are_those_of_a_textbook(nesterov):
             "data.covariance": LEVELS,
         }
     )
+    if scheduled:
+        times, factors = [n * one.time_step for n in range(13)], np.linspace(1.5, 0.2, 13).tolist()
+        one = one.replace(**{"training.schedule": df.LinearKnots(times=times, factors=factors)})
     m, start, key, steps = model(one), draw_start(one, jax.random.key(1), vectors=True), jax.random.key(2), 13
     at = MomentumSGD().begin(m, start, 2, key)
     seen = jax.jit(lambda s, t: MomentumSGD().advance(m, s, t)[1])(at, jnp.asarray([steps * one.time_step]))
@@ -100,6 +107,24 @@ def test_the_chain_has_the_law_of_vectors():
         first, second = (seen[observable][0].reshape(2000, -1) for seen in (chain, sgd))
         for column in range(first.shape[1]):
             assert ks_2samp(first[:, column], second[:, column]).pvalue > 1e-5, (observable, column)
+
+
+@pytest.mark.slow
+def test_along_a_schedule_the_limit_is_that_of_the_exact_mean():
+    """Linear networks in high dimension with velocities that relax at a rate of order one, under a rate that falls."""
+    levels = LEVELS | {"multiplicities": [3_000, 7_000, 20_000]}
+    data = {"kind": "teacher", "units": 1, "activation": "linear", "noise": 0.1, "covariance": levels}
+    rule = {
+        "learning_rate": 1e-4,
+        "momentum": 1 - 1e-4,
+        "schedule": df.LinearKnots(times=(0.0, 4.0), factors=(1.6, 0.1)),
+    }
+    one = df.Problem(dimension=30_000, data=data, network={"width": 1, "activation": "linear"}, training=rule)
+    assert float(model(one).theta) == pytest.approx(3.0)
+    limit, exact = (df.solve(one, by, until=4.0)["risk"].values[:, 0] for by in ("ode", "linear-mean"))
+    np.testing.assert_allclose(limit, exact, rtol=3e-3)
+    unscheduled = df.solve(one.replace(**{"training.schedule": None}), "ode", until=4.0)["risk"].values[:, 0]
+    assert np.max(np.abs(unscheduled / exact - 1)) > 0.1
 
 
 def test_momentum_that_forgets_fast_is_a_rate():
@@ -137,10 +162,6 @@ ERRORS = {
     "spherical": (
         {"training.spherical": True},
         "momentum together with spherical = true is not derived; leave one of them out",
-    ),
-    "schedule": (
-        {"training.schedule": {"kind": "exponential", "scale": 1.0}},
-        "momentum together with a schedule is not derived",
     ),
     "noise": ({"training.inverse_temperature": 10.0}, "momentum together with inverse_temperature is not derived"),
     "data": ({"data.kind": "hypercube"}, "labels of a teacher, and data.kind = 'hypercube' has none"),

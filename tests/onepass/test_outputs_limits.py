@@ -120,6 +120,7 @@ def test_the_best_rule_knows_the_most_likely_class():
     assert bayes_error(three, 5) == pytest.approx(wrong.mean(), abs=5 * 0.5 / 200_000**0.5)
 
 
+@pytest.mark.slow
 def test_two_outputs_are_one_of_the_logistic_loss(monkeypatch):
     """With A = (a, -a)/2 the same samples make the same steps, and A learns at twice the rate of a (section 1.2)."""
     seen = lambda model, overlaps, bias=None: {"Q": overlaps.Q, "M": overlaps.M, "a": overlaps.a}  # noqa: E731
@@ -153,11 +154,28 @@ def test_two_outputs_are_one_of_the_logistic_loss(monkeypatch):
     np.testing.assert_allclose(outputs["a"][..., 0, :] - outputs["a"][..., 1, :], logistic["a"], rtol=0, atol=1e-12)
 
 
+LEVELS = {
+    "data.covariance": {"kind": "levels", "values": [2.5, 0.5], "shares": [0.4, 0.6], "normalise": False},
+    "start": {"kind": "gaussian"},
+}
+LIMITS = {
+    **{name: CASES[name] for name in ("argmax", "softmax", "clusters")},
+    "norm clipped": {"training.clip": {"norm": 0.3}},
+    "covariance": LEVELS,
+    "covariance, softmax, norm clipped": {**SOFTMAX, **LEVELS, "training.clip": {"norm": 0.3}},
+    "covariance, sphere, batch": {**LEVELS, "training.spherical": True, "training.batch": 2},
+    "momentum": {"training.momentum": 0.98, "training.learning_rate": 0.04},
+    "nesterov, covariance": {
+        **LEVELS,
+        **{"training.momentum": 0.98, "training.learning_rate": 0.04, "training.nesterov": True},
+    },
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["argmax", "softmax", "clusters", "norm clipped"])
+@pytest.mark.parametrize("name", LIMITS)
 def test_the_ode_is_the_limit_of_the_chain(name):
-    clipped = {"training.clip": {"norm": 0.3}}
-    problem = TEACHER.replace(**(clipped if name == "norm clipped" else CASES[name]))
+    problem = TEACHER.replace(**LIMITS[name])
     chain, ode = (df.solve(problem, one) for one in ("chain", "ode"))
     assert not str(ode.attrs["warnings"])
     flow = df.solve(problem, "gradient-flow")

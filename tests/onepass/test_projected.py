@@ -7,14 +7,15 @@ from dimfree.errors import ProblemError, RefusalError
 from dimfree.onepass.linear_mean import LinearRule, exact_risks, momentum_risks
 from dimfree.onepass.projected import companion, exponents, measures
 from dimfree.onepass.projected.embedding import parts
-from dimfree.onepass.projected.frontier import lowest
 from dimfree.onepass.projected.gauss_rules import wheeler
+from dimfree.onepass.projected.in_blocks import Rule, shares, walked
 from dimfree.onepass.projected.mean_risk import chi, critical_rate, mean_risks, mean_shares, steps_to
 from dimfree.onepass.projected.measures import drawn, equivalent, sum_rules
 from dimfree.onepass.projected.phases import phase
 from dimfree.onepass.projected.population import every_mode, levels, power_law
 from dimfree.onepass.projected.schedules import rates
 from dimfree.onepass.projected.step_by_step import stepwise_risks
+from dimfree.readings.frontier import lowest
 
 STEPS = np.array([0, 1, 7, 50, 400])
 
@@ -226,7 +227,9 @@ def test_phases_meet_at_their_borders():
 def test_embedding_is_nothing_at_the_start_and_falls_as_the_sheet_says(alpha, beta):
     """F_ac ~ t^(-1 + 1/(2 alpha)) of (3.1), and what is not yet learnt ~ t^(-(2 alpha + 2 beta - 1)/(2 alpha))."""
     population, d = power_law(alpha, beta, 1e11), 1e8
-    found = parts(equivalent(population, d), population, d, 0.5 / population.trace, 1, 0.0, np.array([0, 1e6, 1e7]))
+    found = parts(
+        equivalent(population, d), population, d, Rule(0.5 / population.trace, 1), 0.0, np.array([0, 1e6, 1e7])
+    )
     assert abs(found.embedding[0]) < 1e-6 * population.energy
     slopes = {name: np.log10(getattr(found, name)[2] / getattr(found, name)[1]) for name in ("embedding", "unlearnt")}
     np.testing.assert_allclose(slopes["embedding"], -1 + 1 / (2 * alpha), atol=0.01)
@@ -236,7 +239,7 @@ def test_embedding_is_nothing_at_the_start_and_falls_as_the_sheet_says(alpha, be
 def test_parts_add_up_to_the_risk():
     population = power_law(0.7, 1.2, 1000)
     measures, steps = equivalent(population, 50), np.array([1, 30, 1000])
-    found = parts(measures, population, 50, 0.1, 2, 0.05, steps)
+    found = parts(measures, population, 50, Rule(0.1, 2), 0.05, steps)
     np.testing.assert_allclose(sum(found) / 2, mean_risks(measures, 0.1, 2, 0.05, steps), rtol=1e-12)
 
 
@@ -249,3 +252,50 @@ def test_errors_of_exponents_cover_the_spacing_of_sizes():
     error, _ = found.exponent_errors()
     assert np.abs(p - 2 / 3).max() < 3 * error.max()
     assert error.max() < 0.02
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.8])
+@pytest.mark.parametrize("shape", ["constant", "cosine", "linear", "wsd"])
+def test_blocks_of_steps_end_where_single_steps_do(shape, momentum):
+    population, steps = power_law(0.7, 1.2, 2000), 3000
+    found, gamma = equivalent(population, 50), (1 - momentum) * 0.5 / population.trace
+    ends = shares(found, Rule(gamma, 2, momentum, shape), 0.05, np.array([20, steps])).risk
+    for n, end in zip((20, steps), ends, strict=True):
+        one_by_one = stepwise_risks(found, gamma * rates(shape, n), np.full(n, 2), 0.05, np.array([n]), momentum)
+        np.testing.assert_allclose(end, one_by_one, rtol=1e-12 if n == 20 else 5e-4)
+
+
+def test_blocks_of_steps_reach_times_without_end():
+    """Against the formula for all times: blocks at a constant rate, between whole steps and after a billion of them."""
+    population, steps = power_law(1.0, 0.7, 1e5), np.array([2.5, 40.5, 1e4, 1e9])
+    found, rule = equivalent(population, 100), Rule(0.5 / population.trace, 1)
+    walk = walked(found, rule, 0.0, steps)
+    risks = (found.Delta_W + walk.signal.sum(axis=1) + walk.noise @ found.k) / 2
+    np.testing.assert_allclose(risks[2:], mean_risks(found, rule.gamma, 1, 0.0, steps[2:]), rtol=1e-5)
+    np.testing.assert_allclose(risks[:2], mean_risks(found, rule.gamma, 1, 0.0, steps[:2]), rtol=2e-2)
+
+
+@pytest.mark.parametrize(("batch", "momentum"), [(1, 0.5), (4, 0.9), (1000, 0.9)])
+def test_the_limit_of_stability_with_momentum_is_that_of_all_second_moments(batch, momentum):
+    """The largest eigenvalue of the map of (D, S, T) of all modes, with the noise that couples them, passes 1 there."""
+    one = one_projection(d=12).measures
+    limit = critical_rate(one, batch, momentum)
+
+    def growth(gamma):
+        n, pull = len(one.y), gamma * one.y
+        D, S, T = np.eye(3 * n).reshape(3, n, 3 * n)
+        drive = gamma**2 / batch * np.outer(one.y, one.y @ D)
+        T = momentum**2 * T + ((2 * momentum * pull) * S.T + ((1 + 1 / batch) * pull**2) * D.T).T + drive
+        S = momentum * S + (pull * D.T).T
+        D = D - 2 * S + T
+        return np.abs(np.linalg.eigvals(np.concatenate([D, S - T, T]))).max()
+
+    assert growth(0.998 * limit) < 1 < growth(1.002 * limit)
+
+
+def test_momentum_moves_the_limit_of_the_equivalent_like_that_of_its_nodes():
+    population = power_law(0.7, 1.2, 2000)
+    found = equivalent(population, 100)
+    limits = [companion.critical_rate(population, 100, 2, beta) for beta in (0.0, 0.6)]
+    np.testing.assert_allclose(limits, [critical_rate(found, 2, beta) for beta in (0.0, 0.6)], rtol=1e-6)
+    np.testing.assert_allclose(companion.stability(population, 100, limits[1], 2, 0.6), 1, rtol=1e-9)

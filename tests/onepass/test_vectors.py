@@ -75,7 +75,7 @@ CASES = {
     "Gaussians: noise": (GAUSSIANS, {"network.trained": ALL, **NOISE}),
     "Gaussians: sphere": (GAUSSIANS, {"training.spherical": True}),
 }
-GATING = ("plain", "batch", "spherical", "schedule", "offsets", "noise", "Gaussians: all")
+GATING = ("plain", "batch", "spherical", "schedule", "offsets")
 
 
 @pytest.mark.parametrize("name", gating(CASES, GATING))

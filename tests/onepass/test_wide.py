@@ -185,6 +185,7 @@ def test_the_sphere_is_not_refused(limit):
     assert why_not(limit, problem()) is None
 
 
+@pytest.mark.slow
 def test_the_projection_is_that_of_the_overlap_equations():
     """At one instant, with orthogonal parts that do not meet, as for free norms; decay is undone."""
     p = problem(**{"training.spherical": True, "training.weight_decay": 0.3, "network.second_layer": "trained"})

@@ -2,7 +2,7 @@
 
 from dimfree.functions.activation import Activation, Erf, General, PiecewiseLinear, Polynomial
 from dimfree.functions.named import activation
-from dimfree.functions.target import Committee, HermiteLink, Target
+from dimfree.functions.target import Committee, HermiteLink, Target, UnlikeUnits
 
 __all__ = [
     "Activation",
@@ -13,5 +13,6 @@ __all__ = [
     "PiecewiseLinear",
     "Polynomial",
     "Target",
+    "UnlikeUnits",
     "activation",
 ]

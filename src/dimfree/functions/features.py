@@ -1,4 +1,4 @@
-"""Functions that make features of other variables: activations, and the sign."""
+"""Functions that turn other variables into features: activations, and the sign."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from dimfree.problem.activation import SIGN
 
 
 class Sign(Activation):
-    """The sign: no network can be trained with it, but inputs may be made by it."""
+    """The sign: no network can be trained with it, but inputs may be signs of other variables."""
 
     name: str = eqx.field(default="sign", static=True, kw_only=True)
 

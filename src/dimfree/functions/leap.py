@@ -40,7 +40,7 @@ class Leap(NamedTuple):
 
 
 def coordinate_leap(terms: Terms, coefficients: Sequence[float] | None = None) -> Leap:
-    """Greedy over the terms, which is optimal: always the one with the smallest degree in undiscovered coordinates."""
+    """The leap along the axes, found greedily, which is optimal: by the term with the lowest degree in new coordinates."""
     remaining, found, sequence = set(_expansion(terms, coefficients)), set[int](), []
     while remaining:
         cost, term = min((sum(s for r, s in enumerate(term) if r not in found), term) for term in remaining)
@@ -52,7 +52,7 @@ def coordinate_leap(terms: Terms, coefficients: Sequence[float] | None = None) -
 
 
 class Staircase(NamedTuple):
-    """What single steps reach of a function of signs: supports and coordinates that the dimension-free dynamics can learn."""
+    """How much of a function of signs steps of one new coordinate reach: what the dimension-free dynamics can learn."""
 
     leap: int
     sequence: tuple[int, ...]
@@ -84,7 +84,7 @@ def staircase(supports: Sequence[Sequence[int]], coefficients: Sequence[float] |
 
 
 def subspace_leap(terms: Terms, coefficients: Sequence[float] | None = None) -> Leap:
-    """Greedy over subspaces: the lowest degree in the undiscovered directions, and all the directions it shows."""
+    """The leap in any basis, found greedily: the part of lowest degree in undiscovered directions reveals its directions."""
     sequence, _ = _discovered(_expansion(terms, coefficients))
     return Leap(max(sequence), tuple(sequence))
 

@@ -113,7 +113,7 @@ def jumps(f: OnVectors) -> list[float]:
 
 
 def _unusual(differences: Vector) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
-    """In every window the few differences that stand out of it, so that fast growth elsewhere hides nothing."""
+    """The differences that are farthest from the median of their window, so that fast growth elsewhere hides none."""
     windows = differences.reshape(_WINDOWS, -1)
     odd = np.abs(windows - np.median(windows, axis=1, keepdims=True))
     best = np.argsort(-odd, axis=1)[:, : _SUSPECTS // _WINDOWS]

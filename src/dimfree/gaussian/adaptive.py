@@ -1,8 +1,8 @@
 """Gaussian averages over nodes whose number follows the state: one compiled program for every scale.
 
-The nodes are summed block by block, in loops whose number of turns is not known when they are compiled. Derivatives pass
-through such loops forwards only; `along_each` and `along_all` take them forwards, and leave a product behind that
-can be read backwards as well.
+The nodes are summed block by block, in loops whose number of turns is not known when they are compiled. Through such loops jax
+can differentiate in forward mode only. `along_each` and `along_all` compute derivatives in forward mode and return them as a
+product, through which reverse mode works as well.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ MOST = 16  # blocks of one axis: enough for tanh up to a variance of 150; what i
 def blocks_for(
     density: Float[Array, "*axes n"], radius: float = RADIUS, size: int = BLOCK, most: int = MOST
 ) -> Int[Array, "*axes"]:
-    """How many blocks of nodes an axis gets on which n functions need these numbers of nodes per standard deviation."""
+    """How many blocks of nodes an axis gets, if the functions on it need these numbers of nodes per standard deviation."""
     wanted = jax.lax.stop_gradient(jnp.ceil(2 * radius / size * jnp.max(density, axis=-1)))
     least = -(-BLOCK // size)
     return jnp.where(wanted > least, jnp.minimum(wanted, most), least).astype(int)  # the smallest number, for nan

@@ -38,13 +38,13 @@ class Mean(NamedTuple):
 
 
 def check_dimension(dimension: float) -> None:
-    """A direction needs two dimensions to be random in."""
+    """Refuse fewer than two dimensions, in which no direction is random."""
     if not dimension >= 2:
         raise ProblemError(f"the dimension is {dimension:g}; averages over directions need at least 2, or inf.")
 
 
 def check_contrast(Delta: float) -> None:
-    """Both standard deviations 1 +- Delta must be positive."""
+    """Refuse a contrast for which one of the standard deviations 1 +- Delta is not positive."""
     if not 0 <= Delta < 1:
         raise ProblemError(f"Delta is {Delta:g}; the standard deviations 1 + Delta and 1 - Delta need 0 <= Delta < 1.")
 

@@ -1,4 +1,4 @@
-"""Neurons a Gaussian sees, order by order: h_n(tau, b) = E sigma(tau g + b) he_n(g) at n = 0, 2, .., with derivatives.
+"""Hermite coefficients of neurons at even orders: h_n(tau, b) = E sigma(tau g + b) he_n(g) at n = 0, 2, .., with derivatives.
 
 he_n is orthonormal. With d_m = E sigma'(tau g + b) he_m(g) it is h_n = tau d_{n-1}/sqrt(n), and all derivatives are made of the
 same d_m (docs/theory/mean-field.md, section b). Odd orders vanish in averages over random directions.
@@ -54,7 +54,7 @@ def even_orders(sigma: Activation, tau: Float[Array, "..."], b: Float[Array, "..
 
 
 def from_slopes(value: Float[Array, "..."], d: Float[Array, "count ..."], tau: Float[Array, "..."]) -> EvenOrders:
-    """All orders from h_0 and the d_m."""
+    """The coefficients of all orders, from h_0 and the d_m."""
     m = np.arange(len(d) // 2).reshape(-1, *[1] * tau.ndim)
     below = jnp.concatenate([jnp.zeros((1, *tau.shape)), d[1:-1:2]])
     over_scale = below / np.sqrt(np.maximum(2 * m, 1))

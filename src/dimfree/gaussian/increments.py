@@ -111,7 +111,9 @@ def spreads(model: Stepper, rate: Float[Array, ""], state: Overlaps, nodes: Rule
 
 
 def lengthening(model: Stepper, rate: Float[Array, ""], state: Overlaps, nodes: Rule) -> Float[Array, ""]:
-    """How fast the order 1/d of the steps' squares, E[c²(|x|² - 1)] in (1.5), moves the risk if every unit errs for itself."""
+    """How fast the terms of order 1/d in the squares of the steps, E[c²(|x|² - 1)] in (1.5), move the risk if the errors of the
+    units are independent.
+    """
     p, n, d = model.width, model.width + model.units, model.dimension
     _, slopes, _ = fields(model, state, nodes.x[:, :n])
     longer = nodes.w * (jnp.sum(nodes.x[:, :n] ** 2, axis=1) - n) / d

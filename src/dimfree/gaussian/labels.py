@@ -20,7 +20,7 @@ _NODES = 120  # nodes between two cuts
 
 
 class Labels(NamedTuple):
-    """A quadrature rule over labels, and what any label says of g: moments(y) = E[g | y], E[g² | y]."""
+    """A quadrature rule over labels, and for every label the conditional moments E[g | y] and E[g² | y] (`moments`)."""
 
     y: Vector
     weight: Vector

@@ -1,4 +1,4 @@
-"""What a label without noise says of its preactivation: E[He_k(g) | y] over the level set {g: f(g) = y} of a link.
+"""What a label without noise says about its preactivation: E[He_k(g) | y] over the level set {g: f(g) = y} of a link.
 
 docs/theory/spectral.md, section 2. The line is cut into pieces on which the link rises, falls or rests: at the real roots of
 the derivative for polynomials, at its sign changes for other functions, and at kinks and jumps. A label has at most one
@@ -126,7 +126,7 @@ def _derivative(function: Callable[..., Array]) -> Callable[[Array], Array]:
 
 
 def _turns(function: Callable[..., Array], value: _OnVectors, slope: _OnVectors) -> list[float]:
-    """Where the link may turn, bend or come to rest, in increasing order."""
+    """The points at which the link may turn, bend or become constant, in increasing order."""
     if isinstance(function, Polynomial):
         derivative = np.trim_zeros(poly.polyder(function.coefficients), "b")
         roots = poly.polyroots(derivative) if len(derivative) > 1 else np.zeros(0)
@@ -189,7 +189,7 @@ def _inverse(function: Callable[..., Array], pieces: Table, rising: Vector) -> C
 
 
 def _atoms(pieces: Table, ends: Table) -> tuple[Atom, ...]:
-    """Equal labels in one."""
+    """Merge atoms that have the same label."""
     found: list[Atom] = []
     for piece, values in zip(pieces.tolist(), ends.tolist(), strict=True):
         new = Atom(min(values), max(values), ((piece[0], piece[1]),))
@@ -201,5 +201,5 @@ def _atoms(pieces: Table, ends: Table) -> tuple[Atom, ...]:
 
 
 def _distance(y: Vector, low: Table, high: Table) -> Table:
-    """From an interval."""
+    """The distance of points from an interval."""
     return np.maximum(np.maximum(low - y, y - high), 0.0)

@@ -20,7 +20,7 @@ class LinearPart(NamedTuple):
 
 
 def linear_part(sigma: Activation) -> LinearPart:
-    """The three numbers; a line has nothing left."""
+    """The three numbers of a function; for a straight line the rest is 0."""
     one = jnp.ones(())
     if isinstance(sigma, Sign):
         return LinearPart(0 * one, jnp.sqrt(2 / jnp.pi) * one, jnp.sqrt(1 - 2 / jnp.pi) * one)

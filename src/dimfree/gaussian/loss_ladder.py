@@ -53,12 +53,12 @@ def loss_seconds(task: Task, width: int) -> float:
 
 
 def estimated_error(task: Task, state: Overlaps) -> Float[Array, ""]:
-    """How far averages are off, the worst of them."""
+    """The largest error of any average."""
     return (several.outputs_error if _has_several(task) else one.estimated_error)(task, state)
 
 
 def averaged(task: Task, width: int) -> Averaged:
-    """How averages are computed."""
+    """By which rung of the ladder averages are computed."""
     if _has_several(task):
         rule = several.rule_of(task, width)
         fields, nodes = fields_left(task, width), rule.sobol or rule.nodes

@@ -10,10 +10,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation, General
-from dimfree.functions.target import Committee, HermiteLink, Target
+from dimfree.functions.target import Committee, HermiteLink, Target, UnlikeUnits
 from dimfree.gaussian.learner import Learner
 from dimfree.gaussian.one_point import hermite_moments
 from dimfree.gaussian.two_point.ladder import TwoPoint, two_point
+from dimfree.gaussian.unlike_units import mean_square, pairs_with
 from dimfree.states.overlaps import Overlaps
 
 
@@ -55,7 +56,7 @@ def risk(model: Learner, state: Overlaps) -> Float[Array, ""]:
 
 
 def kernels(model: Learner, state: Overlaps) -> tuple[TwoPoint, Cross]:
-    """All expectations of two students, and of a student and the target; one loop over nodes where both need the same."""
+    """All expectations of two students, and of a student and the target; one loop over nodes where both use the same nodes."""
     sigma, target, p = model.activation, model.target, model.width
     if not (isinstance(target, Committee) and sigma == target.activation and isinstance(sigma, General)) or sigma.kinks:
         return student_kernels(sigma, state.Q), cross_terms(sigma, target, state.Q, state.M)
@@ -79,6 +80,8 @@ def cross_terms(sigma: Activation, target: Target, Q: Float[Array, "p p"], M: Fl
             return _committee_cross(
                 target, two_point(sigma, target.activation, q[:, None], M, jnp.diagonal(target.P)[None, :])
             )
+        case UnlikeUnits():
+            return _unlike_cross(target, *pairs_with(sigma, target, q, M))
         case HermiteLink():
             return _hermite_cross(sigma, target, q, M)
 
@@ -90,6 +93,8 @@ def second_moment(target: Target) -> Float[Array, ""]:
             q, weights = jnp.diagonal(target.P), target.second_layer / target.units
             K = two_point(target.activation, target.activation, q[:, None], target.P, q[None, :]).kappa
             return weights @ K @ weights
+        case UnlikeUnits():
+            return mean_square(target)
         case HermiteLink():
             norms = jnp.asarray([float(prod(factorial(s) for s in term)) for term in target.terms])
             return jnp.sum(norms * target.coefficients**2)
@@ -98,6 +103,11 @@ def second_moment(target: Target) -> Float[Array, ""]:
 def _committee_cross(target: Committee, pairs: TwoPoint) -> Cross:
     weights = target.second_layer / target.units
     return Cross(pairs.kappa @ weights, pairs.B * weights, pairs.A @ weights)
+
+
+def _unlike_cross(target: UnlikeUnits, pairs: TwoPoint, alone: TwoPoint) -> Cross:
+    weights, c = target.second_layer / target.units, target.constant
+    return Cross(pairs.kappa @ weights + c * alone.kappa, pairs.B * weights, pairs.A @ weights + c * alone.A)
 
 
 def risk_of(model: Learner, a: Float[Array, " p"], students: TwoPoint, cross: Cross) -> Float[Array, ""]:

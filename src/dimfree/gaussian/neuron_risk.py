@@ -29,7 +29,7 @@ def neuron_risk(
     along: Float[Array, "n s0"],
     rest: Float[Array, "n s1"],
 ) -> Float[Array, ""]:
-    """E(y - f)²/2, with weights in the scaling of section a split into the telling coordinates and the others."""
+    """E(y - f)²/2. Weights are scaled as in section a, and split into coordinates that depend on the label and others."""
     few = min(size for size in (along.shape[1], rest.shape[1]) if size)
     terms = _TERMS if few >= _FEW else _MORE_TERMS
     total = jnp.zeros(())

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation
-from dimfree.functions.target import Committee, HermiteLink
+from dimfree.functions.target import Committee, HermiteLink, UnlikeUnits
 from dimfree.gaussian.learner import Learner
 from dimfree.gaussian.moments import second_moment
 from dimfree.gaussian.two_point.shifted import shifted_kernel, shifted_moments
+from dimfree.gaussian.unlike_units import kernels_with
 from dimfree.states.overlaps import Overlaps
 
 
@@ -31,6 +32,8 @@ def _with_target(model: Learner, q: Float[Array, " p"], M: Float[Array, "p k"], 
             P = jnp.diagonal(target.P)[None, :]
             kernel = shifted_kernel(sigma, target.activation, q[:, None], M, P, bias[:, None], jnp.zeros_like(P))
             return kernel @ (target.second_layer / target.units)
+        case UnlikeUnits():
+            return kernels_with(sigma, target, q, M, bias)
         case HermiteLink():
             return _with_link(sigma, target, q, M, bias)
 

@@ -58,7 +58,7 @@ def filter_overlap(power: float, alpha: float) -> float:
 
 
 def optimal_threshold(seen: Labels) -> float:
-    """1/E[(E[g² | y] - 1)²]: no matrix of preprocessed labels shows the direction below; infinite when none ever does."""
+    """1/E[(E[g² | y] - 1)²]: with fewer samples no matrix of preprocessed labels shows the direction; may be infinite."""
     power = _power(seen, seen.second - 1)
     return 1 / power if power else inf
 
@@ -98,7 +98,7 @@ def _power(seen: Labels, values: Vector) -> float:
 
 
 def _crossing(function: Callable[[float], float], start: float) -> float:
-    """The place beyond `start` where a function falls below zero for good; `start` itself if it is below zero there."""
+    """The place beyond `start` from which on a function is negative; `start` itself if it is negative there."""
     if function(start) <= 0:
         return start
     far = max(abs(start), 1.0)

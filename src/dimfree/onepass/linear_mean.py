@@ -11,9 +11,9 @@ from jaxtyping import Float, Num
 
 from dimfree.functions.activation import Polynomial
 from dimfree.functions.target import Committee
-from dimfree.onepass.directions import StructuredModel
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import second_layer
+from dimfree.onepass.structured_model import StructuredModel
 
 Vector = Float[np.ndarray, " b"]
 

@@ -8,12 +8,13 @@ from dimfree.gaussian.any_loss.ladder import quadrature
 from dimfree.gaussian.variance.ladder import variance_method
 from dimfree.onepass.directions import TargetModel
 from dimfree.onepass.kind import kind_of
-from dimfree.onepass.labelled import Labelled, Student
+from dimfree.onepass.labelled import Labelled
 from dimfree.onepass.model import model
 from dimfree.onepass.nodes import nodes_of
 from dimfree.onepass.pool import said_of_inputs
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections.loss import Clip, Hinge, Huber, loss_name
+from dimfree.problem.loss import Clip, Hinge, Huber, loss_name
+from dimfree.problem.noise_law import Student
 
 _METHODS = {
     "erf": "in closed form",

@@ -20,7 +20,8 @@ from dimfree.onepass.weights import Network
 from dimfree.states.overlaps import Overlaps
 
 if TYPE_CHECKING:
-    from dimfree.onepass.directions import StructuredModel, TargetModel
+    from dimfree.onepass.directions import TargetModel
+    from dimfree.onepass.structured_model import StructuredModel
 
 
 class DirectionsModel(OnePassModel):
@@ -30,6 +31,7 @@ class DirectionsModel(OnePassModel):
     """
 
     about: ClassVar[str] = "fresh samples of a teacher"
+    instead_of_pde: ClassVar[str] = "ode or sgd"
 
     @property
     @abstractmethod
@@ -86,7 +88,7 @@ class DirectionsModel(OnePassModel):
 
     @property
     def roughness(self) -> float:
-        """How far averages may jump as overlaps change: solvers that asked for less would take steps without end."""
+        """How far averages may jump as overlaps change; a solver with a smaller tolerance would take ever smaller steps."""
         return 0.0
 
     @property
@@ -105,11 +107,11 @@ class DirectionsModel(OnePassModel):
 
     @property
     def hidden_labels(self) -> str | None:
-        """Why equations for labels of the inputs say nothing of this model, in one sentence; None where labels are such."""
+        """Why labels are not a function of the inputs plus noise, as most equations assume, in one sentence; else None."""
         return None
 
     def cautions(self) -> Iterator[str]:
-        """What this kind of data leaves open in every equation of its overlaps, one sentence each."""
+        """Sentences about assumptions of the overlap equations that this kind of data may violate."""
         yield from ()
 
     def overlap_risks(self, states: Overlaps, bias: Float[Array, "r p"]) -> Float[Array, " r"]:

@@ -9,15 +9,17 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from math import isinf
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
 from dimfree.description import Values
-from dimfree.onepass.directions import StructuredModel
+from dimfree.functions.named import activation
 from dimfree.onepass.inputs.covariance import Features
 from dimfree.onepass.inputs.spectrum import Spectrum
 from dimfree.onepass.linear_mean import critical_rate, is_linear, learning_rate_of_unit_rate
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.structured_model import StructuredModel
 from dimfree.problem import Problem
 
 _STRAY = 3.0  # variance of the norms, over a Gaussian's, above which it is reported
@@ -27,6 +29,9 @@ _DOMINATED = 0.5  # share of the variance in one direction above which `show` me
 _OFTEN = 1.5  # if rows are drawn more often than this on average, that is reported
 _STABLE = "with this width and second layer a linear network is stable up to learning_rate"
 _AFFORDABLE = 3e8  # multiplications per pass over all rows above which their limit of stability is not computed
+
+_ROUGHLY = 1e-3  # relative error of a limit of which a share is taken
+_WITHIN = 3.0  # standard deviations of a preactivation
 
 GAUSSIAN = "risk_if_gaussian"  # name of the observable
 
@@ -41,7 +46,7 @@ def norm_variance_ratio(found: Spectrum) -> float:
 
 
 def pool_critical_rate(rows: Rows, batch: int = 1, tolerance: float = 1e-12) -> float:
-    """The limit for rows drawn in batches: 1 over the largest eigenvalue of L^-1 ((1 - 1/m) S . S + T/m), in their eigenbasis.
+    """The stability limit for batches of rows: 1 over the largest eigenvalue of L^-1 ((1 - 1/m) S . S + T/m), in the eigenbasis.
 
     A step of a batch of m turns D into D - h L D + h² ((1 - 1/m) S D S + T D/m): pairs of different rows see the covariance S.
     """
@@ -77,7 +82,7 @@ def says_of_rows(problem: Problem, model: StructuredModel, seen: Mapping[str, Va
 
 
 def _far_norms(problem: OnePassProblem) -> Iterator[str]:
-    """Rows with enormous norms."""
+    """Warn of rows with enormous norms."""
     ratio = norm_variance_ratio(problem.spectrum)
     if ratio > _STRAY:
         pool, gaussian = critical_rates(problem)
@@ -96,7 +101,7 @@ def _limits(pool: float | None, gaussian: float) -> str:
 
 
 def _above_the_limit(problem: OnePassProblem, model: StructuredModel) -> Iterator[str]:
-    """A linear network that diverges on these rows by the square loss, or nearly does."""
+    """Warn of a rate at which a linear network with the square loss diverges on these rows, or nearly does."""
     if not is_linear(model) or not model.plain:
         return
     (pool, gaussian), rate = critical_rates(problem), problem.training.learning_rate
@@ -109,7 +114,7 @@ def _above_the_limit(problem: OnePassProblem, model: StructuredModel) -> Iterato
 
 
 def _fields_apart(seen: Mapping[str, Values]) -> Iterator[str]:
-    """Risks on the rows and on Gaussian inputs of one and the same network: they differ if preactivations are not Gaussian."""
+    """Warn where one network has different risks on the rows and on Gaussian inputs: its preactivations are not Gaussian."""
     if GAUSSIAN not in seen:
         return
     measured, gaussian = (float(seen[name][0].mean()) for name in ("risk", GAUSSIAN))
@@ -157,7 +162,7 @@ def said_of_inputs(problem: OnePassProblem) -> Iterator[str]:
 
 
 def _dominated(problem: OnePassProblem) -> Iterator[str]:
-    """One direction that has most of the variance: what that does to the others, and how to change it."""
+    """Say that one direction has most of the variance, what that does to the others, and how to change it."""
     found, d = problem.spectrum, problem.dimension
     trace = found.mean * d
     if d == 1 or found.largest <= _DOMINATED * trace:
@@ -170,6 +175,27 @@ def _dominated(problem: OnePassProblem) -> Iterator[str]:
     yield (
         f"One direction has {100 * found.largest / trace:.0f} % of the variance: it limits the learning rate{slower}. {advice}."
     )
+
+
+def stable_rate(problem: OnePassProblem) -> float | None:
+    """Up to which learning_rate a network of this width and activation is stable on its rows; None without rows.
+
+    A linear network's limit, over the largest squared derivative of the activation within three standard deviations. Of very many
+    rows a part is looked at, whose limit is on average lower than that of all of them.
+    """
+    pool = problem.spectrum.pool
+    if pool is None:
+        return None
+    slopes = activation(problem.network.activation).derivative(jax.device_put(np.linspace(-_WITHIN, _WITHIN, 61)))
+    return _stable_rate(problem, problem.stamps) / float(np.max(np.abs(np.asarray(slopes)))) ** 2
+
+
+@lru_cache(maxsize=16)
+def _stable_rate(problem: OnePassProblem, stamps: tuple[tuple[int, int], ...]) -> float:
+    found, batch = problem.spectrum, problem.training.batch
+    assert found.pool is not None
+    rows = found.pool.rows[: max(2 * found.dimension, int(_AFFORDABLE / found.dimension**2))]
+    return learning_rate_of_unit_rate(problem) * pool_critical_rate(rows, batch, _ROUGHLY)
 
 
 def critical_rates(problem: OnePassProblem) -> tuple[float | None, float]:

@@ -138,3 +138,11 @@ FeatureActivation = Annotated[
     PlainSerializer(_write, when_used="json"),
     Field(examples=[*NAMES]),
 ]
+Activations = Annotated[
+    Written | tuple[Written, ...],
+    BeforeValidator(lambda value: tuple(map(_read, value)) if isinstance(value, list | tuple) else _read(value)),
+    PlainSerializer(
+        lambda value: [_write(one) for one in value] if isinstance(value, tuple) else _write(value), when_used="json"
+    ),
+    Field(examples=[*NAMES, ["linear", "erf"]]),
+]

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Polynomial
+from dimfree.functions.clipped_loss import ClippedLoss
 from dimfree.functions.label_law import Classes, Signs, StudentValues
-from dimfree.functions.sample_loss import AbsoluteLoss, ClippedLoss, CorrelationLoss, HuberLoss, SampleLoss, SquareLoss
+from dimfree.functions.sample_loss import AbsoluteLoss, CorrelationLoss, HuberLoss, SampleLoss, SquareLoss
 from dimfree.gaussian.any_loss.noise import Noise
 from dimfree.gaussian.any_loss.plane import Plane, is_plane
 from dimfree.gaussian.any_loss.points import Averaging, Points, Rule
@@ -132,7 +133,7 @@ def _of_errors(task: Task, points: Points, a: Array, p: int) -> tuple[Array, Arr
             last = task.labels.flip * points.mean_last + (1 - 2 * task.labels.flip) * last
         else:
             last = plus * points.mean_last
-        up, down = (_bounded(task, points, task.loss.error(f, jnp.full_like(f, y)), a, p) for y in (1.0, -1.0))
+        up, down = (_bounded(task, points, e, a, p) for e in task.loss.errors_of_classes(f))
         e1 = plus * up + (1 - plus) * down
         return e1, plus * up**2 + (1 - plus) * down**2, last * up + (points.mean_last - last) * down
     assert points.f_star is not None

@@ -10,14 +10,24 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import ndtr
 from jaxtyping import Array, Float
 
+from dimfree.functions.clipped_loss import ClippedLoss
 from dimfree.functions.label_law import Classes, Signs
-from dimfree.functions.sample_loss import AbsoluteLoss, ClippedLoss, CorrelationLoss, HuberLoss, SquareLoss
+from dimfree.functions.sample_loss import (
+    AbsoluteLoss,
+    CorrelationLoss,
+    ExponentialLoss,
+    HuberLoss,
+    SquareLoss,
+)
 from dimfree.gaussian.any_loss.averages import Errors, averages, errors, is_linear, lengthened, sampled_fields
+from dimfree.gaussian.any_loss.panels import REACH
 from dimfree.gaussian.any_loss.plane import is_plane
 from dimfree.gaussian.any_loss.points import Averaging, Points, Rule
 from dimfree.gaussian.any_loss.posterior import is_sign_of_direction
+from dimfree.gaussian.any_loss.preimages import limits
 from dimfree.gaussian.any_loss.task import Task
 from dimfree.gaussian.learner import LossLearner
 from dimfree.gaussian.moments import GradientTerms
@@ -170,11 +180,20 @@ def estimated_error(task: Task, state: Overlaps) -> Float[Array, ""]:
     """How far averages are off, the worst of them: from a finer rule, or from independent fixed points."""
     rule = quadrature(task, state.a.shape[0]).rule
     if not rule.sobol:
-        finer = Rule(rule.nodes + 4)
-        return apart(averages(task, state, rule), averages(task, state, finer))
+        found, finer = averages(task, state, rule), averages(task, state, Rule(rule.nodes + 4))
+        Var = jnp.where(jnp.isfinite(found.Var), jnp.abs(found.Var), 0.0)  # infinite for noise that has no variance
+        return jnp.maximum(apart(found, finer), _beyond_reach(task, state) * jnp.max(Var))
     fields = sampled_fields(task, state, rule)
     points = jnp.asarray(np.stack([normal_points(fields, rule.sobol, i) for i in range(SCRAMBLES)]))
     return spread(jax.lax.map(lambda x: averages(task, state, rule, x), points))
+
+
+def _beyond_reach(task: Task, state: Overlaps) -> Float[Array, ""]:
+    """The share of E e² that lies beyond the ends of all panels, where e² grows as exp(2|f|) and f as the fields."""
+    if not isinstance(task.loss, ExponentialLoss) or len(limits(task.activation)) == 2:
+        return jnp.zeros(())
+    tilt = 2 * jnp.mean(jnp.abs(state.a) * jnp.sqrt(jnp.diagonal(state.Q)))
+    return ndtr(tilt - REACH)
 
 
 def spread(found: tuple[Array, ...]) -> Float[Array, ""]:

@@ -15,7 +15,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import PiecewiseLinear
-from dimfree.functions.sample_loss import ClippedLoss, CorrelationLoss, MarginLoss, ResidualLoss
+from dimfree.functions.clipped_loss import ClippedLoss
+from dimfree.functions.sample_loss import CorrelationLoss, MarginLoss, ResidualLoss
 from dimfree.functions.target import Committee
 from dimfree.gaussian.any_loss.levels import shifts
 from dimfree.gaussian.any_loss.points import Points, Rule, Sums

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Erf, Polynomial
 from dimfree.functions.label_law import Signs
-from dimfree.functions.target import Committee, HermiteLink, Target
+from dimfree.functions.target import Committee, HermiteLink, Target, UnlikeUnits
 from dimfree.gaussian.any_loss.panels import REACH, between, crossings
 from dimfree.gaussian.any_loss.preimages import preimages, rises_between_limits, turns_at_zero
 from dimfree.gaussian.any_loss.task import Task
@@ -134,6 +134,8 @@ def _boundaries(
             edges = jnp.concatenate([found, kinks], axis=1)
         case HermiteLink():
             edges = _of_polynomial(target, before, width)
+        case UnlikeUnits():
+            edges = width * crossings(lambda x: along_last(target, before, width * x), count, _MOST)
     far = _FAR * width
     edges = jnp.sort(jnp.clip(jnp.nan_to_num(edges, nan=jnp.inf), -far, far), axis=1)
     probes = jnp.concatenate(

@@ -26,7 +26,7 @@ class Head(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Points with weights: preactivations of students, and what is known there of label, teachers and the length of the input."""
+    """Points with weights: students' preactivations, and what is known there of label, teachers and length of the input."""
 
     weights: Float[Array, " n"]
     students: Float[Array, "n p"]
@@ -74,7 +74,7 @@ def wrong_share(head: Head, seen: Seen) -> Float[Array, ""]:
 
 
 def flipped(right: Float[Array, "*n c"], flip: Float[Array, ""], total: Float[Array, "*n 1"]) -> Float[Array, "*n c"]:
-    """What belongs to every class once labels are drawn wrong with probability `flip`, of `total` that belongs to all."""
+    """The parts of the classes after labels are flipped with probability `flip`; the parts add up to `total`."""
     return (1 - flip) * right + flip / (right.shape[-1] - 1) * (total - right)
 
 

@@ -27,7 +27,7 @@ _SCRAMBLES = 4
 
 
 class Judged(NamedTuple):
-    """The risk, how often the largest output is not the label as drawn, and how often not the largest of the teacher."""
+    """The risk, and how often the largest output differs from the label as drawn, and from the teacher's largest output."""
 
     risk: Float[Array, ""]
     test_error: Float[Array, ""]
@@ -98,7 +98,7 @@ def outputs_bayes(task: Task) -> Float[Array, ""]:
 
 
 def outputs_error(task: Task, state: Overlaps) -> Float[Array, ""]:
-    """How far averages are off, the worst of them: from a finer rule, or from independent fixed points."""
+    """The largest error of any average: from a finer rule, or from independent fixed points."""
     rule = rule_of(task, state.Q.shape[0])
     if rule.sobol:
         rules = [Rule(sobol=rule.sobol, scramble=number) for number in range(_SCRAMBLES)]

@@ -26,7 +26,7 @@ _THIN = 1e-9  # smallest width of a conditional law, as a share of its standard 
 
 
 def fields_left(task: Task, width: int) -> int:
-    """Over how many fields is integrated."""
+    """The number of fields that are integrated over."""
     return width + task.units - isinstance(task.labels, Argmax)
 
 
@@ -38,7 +38,9 @@ def seen_at(
     bias: Float[Array, " p"] | None = None,
     dimension: Float[Array, ""] | None = None,
 ) -> Seen:
-    """Points of the students and what is known there; with a `dimension` |x|² is that of it, and no direction is left out."""
+    """Points of the students and what is known there. With a `dimension`, |x|² is that of inputs of so many coordinates, and no
+    direction is integrated out.
+    """
     assert isinstance(task.labels, OutputClasses)
     p, k, one = state.Q.shape[0], task.units, dimension is None and isinstance(task.labels, Argmax)
     E, Omega = k - one, state.covariance(task.target.P)
@@ -63,7 +65,7 @@ def seen_at(
 
 
 def bends(task: Task, width: int, explicit: int) -> tuple[tuple[float, ...], ...]:
-    """Where the activation of every field bends: of the students, then of so many directions of the teacher."""
+    """Where the activation of every field bends: first the fields of the students, then those of the teacher's directions."""
     assert isinstance(task.target, Committee), "a polynomial has one output"
     return (task.activation.kinks,) * width + (task.target.activation.kinks,) * explicit
 
@@ -87,7 +89,7 @@ def _largest(
 
 
 def _boundaries(task: Task, before: Float[Array, "n e"], width: Float[Array, ""]) -> Float[Array, "n m"]:
-    """Where two outputs are equal along the last direction, and where its activation bends, in order."""
+    """The places along the last direction at which two outputs are equal or its activation bends, in increasing order."""
     target, count = task.target, before.shape[0]
     assert isinstance(target, Committee)
     pairs = np.array([*combinations(range(target.second_layer.shape[0]), 2)])

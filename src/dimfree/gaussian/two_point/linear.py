@@ -69,7 +69,7 @@ def _is_bent_only(f: Hinges) -> bool:
 
 
 def _is_zero(x: Number) -> bool:
-    """Known to be zero when the program is written."""
+    """Whether a number is known to be zero before anything is compiled."""
     return isinstance(x, float) and x == 0.0
 
 
@@ -139,5 +139,5 @@ def both_above(a: Number, b: Number, q_u: Array, c: Array, q_w: Array) -> Array:
 
 
 def _arcsinh(x: Array) -> Array:
-    """For x >= 0, to rounding: the library's compiles slowly."""
+    """arcsinh of x >= 0, exact to rounding; the function of jax compiles slowly."""
     return jnp.log1p(x + x**2 / (1 + jnp.sqrt(1 + x**2)))

@@ -56,7 +56,7 @@ def over_plane(
 def _plane_average(
     terms: Callable[..., Sums], fineness: tuple[float, float], most: int, *numbers: Float[Array, " n"]
 ) -> Sums:
-    """Both steps follow the largest of the pairs."""
+    """The average over a batch of pairs, with steps fine enough for the largest variances among them."""
     scale, slope, rest = conditional(*numbers[:3])
     density = jnp.stack([jnp.maximum(fineness[0] * scale, fineness[1] * jnp.abs(slope)), fineness[1] * rest])
     blocks = blocks_for(density, most=most)
@@ -121,7 +121,7 @@ def conditional(q_u: Array, c: Array, q_w: Array) -> _Triple:
 
 
 def turns(f: Activation) -> tuple[float, ...]:
-    """Where a function that is not straight between its kinks does most of its turning, which large variances leave few nodes."""
+    """Where a smooth function turns most: without cuts there, few nodes would lie there at large variances."""
     return (-_TURNED, 0.0, _TURNED) if isinstance(f, General | Erf) else ()
 
 

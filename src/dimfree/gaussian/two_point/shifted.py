@@ -5,7 +5,7 @@ pair lie above a level; a polynomial ends the series of Mehler; all else is quad
 """
 
 from collections.abc import Callable
-from math import ceil, factorial
+from math import ceil, factorial, pi, sqrt
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from dimfree.gaussian.adaptive import Sums
 from dimfree.gaussian.nodes import gauss_hermite
 from dimfree.gaussian.one_point import hermite_polynomials, split_rule
 from dimfree.gaussian.resolution import resolution
-from dimfree.gaussian.two_point.ladder import two_point_seconds
+from dimfree.gaussian.two_point.ladder import TwoPoint, two_point_seconds
 from dimfree.gaussian.two_point.linear import both_above, hinges, piecewise_linear
 from dimfree.gaussian.two_point.quadrature import BATCH, NODES, conditional, near, over_plane
 
@@ -48,10 +48,41 @@ def shifted_kernel(
             return _smooth(sigma, g, q_u, c, q_w, b, s)
 
 
+def shifted_two_point(
+    sigma: Activation,
+    g: Activation,
+    q_u: Float[Array, "..."],
+    c: Float[Array, "..."],
+    q_w: Float[Array, "..."],
+    s: Float[Array, "..."],
+) -> TwoPoint:
+    """kappa, A and B of sigma(u) and g(w + s); by Price's theorem A = 2 d kappa/dq_u and B = d kappa/dc."""
+    q_u, c, q_w, s = jnp.broadcast_arrays(q_u, c, q_w, s)
+
+    def kappa(q_u: Array, c: Array) -> Array:
+        return shifted_kernel(sigma, g, q_u, c, q_w, jnp.zeros_like(s), s)
+
+    if isinstance(sigma, Erf) and isinstance(g, Erf):
+        det = (1 + q_u) * (1 + q_w) - c**2
+        B = 2 / pi / jnp.sqrt(det) * jnp.exp(-0.5 * s**2 * (1 + q_u) / det)
+        return TwoPoint(kappa(q_u, c), -c / (1 + q_u) * B, B)
+    one, none = jnp.ones_like(c), jnp.zeros_like(c)
+    value, by_variance = jax.jvp(kappa, (q_u, c), (one, none))
+    return TwoPoint(value, 2 * by_variance, jax.jvp(kappa, (q_u, c), (none, one))[1])
+
+
+def shifted_mean(g: Activation, q: Float[Array, "..."], s: Float[Array, "..."]) -> Float[Array, "..."]:
+    """E[g(w + s)]."""
+    return 2 * ndtr(s / jnp.sqrt(1 + q)) - 1 if isinstance(g, Erf) else shifted_moments(g, q, s, 1)[..., 0]
+
+
 def shifted_moments(
     sigma: Activation, q: Float[Array, "..."], b: Float[Array, "..."], count: int
 ) -> Float[Array, "... count"]:
     """E[sigma(sqrt(q) x + b) He_j(x)] for j below `count`: exact for polynomials, else in pieces between the kinks."""
+    if isinstance(sigma, Erf) and count <= 2:
+        slope = sqrt(2 / pi) * jnp.sqrt(q / (1 + q)) * jnp.exp(-0.5 * b**2 / (1 + q))
+        return jnp.stack([shifted_mean(sigma, q, b), slope], axis=-1)[..., :count]
     scale, shift = jnp.sqrt(q)[..., None], b[..., None]
     if isinstance(sigma, Polynomial):
         points, weights = gauss_hermite(ceil((sigma.degree + count) / 2), 1)
@@ -78,7 +109,8 @@ def _series(sigma: Activation, g: Activation, q_u: Array, c: Array, q_w: Array, 
     """sum_j E[sigma He_j] E[g He_j] rho^j/j!, finite because one function is a polynomial."""
     count = 1 + min(f.degree for f in (sigma, g) if isinstance(f, Polynomial))
     both = shifted_moments(sigma, q_u, b, count) * shifted_moments(g, q_w, s, count)
-    rho = c / jnp.sqrt(q_u * q_w)
+    product = q_u * q_w
+    rho = jnp.where(product > 0, c / jnp.sqrt(jnp.where(product > 0, product, 1.0)), 0.0)
     return sum((both[..., j] * rho**j / factorial(j) for j in range(count)), jnp.zeros_like(c))
 
 

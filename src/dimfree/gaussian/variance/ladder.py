@@ -1,7 +1,8 @@
 """The four-point term Psi^Var_ij = a_i a_j E[sigma'_i sigma'_j (E_0² + Delta)], as a ladder of exactness.
 
-Closed forms (erf, square, ReLU), then quadrature while the number of directions is small (exact for polynomials; on nodes that
-follow the state for smooth functions), then fixed scrambled-Sobol points (docs/theory/committee.md, section 3.3).
+Closed forms (erf, square, ReLU), the risk at tilted overlaps (erf beside units of their own), then quadrature while the number of
+directions is small (exact for polynomials; on nodes that follow the state for smooth functions), then fixed scrambled-Sobol
+points (docs/theory/committee.md, section 3.3).
 """
 
 import jax
@@ -10,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation, Erf, PiecewiseLinear, Polynomial
-from dimfree.functions.target import Committee, HermiteLink
+from dimfree.functions.target import Committee, HermiteLink, UnlikeUnits
 from dimfree.gaussian.learner import Learner
 from dimfree.gaussian.moments import kernels, risk_of
 from dimfree.gaussian.nodes import Table, Vector, gauss_hermite, trapezoid
@@ -24,6 +25,7 @@ from dimfree.gaussian.variance.smooth import (
     variance_smooth,
     variance_smooth_error,
 )
+from dimfree.gaussian.variance.tilted import MOST_STUDENTS, tilted_seconds, variance_tilted
 from dimfree.states.overlaps import Overlaps, factor
 
 _RELU_TUPLES = 110_000  # above this many index tuples (width 16) the closed ReLU form takes over 15 ms
@@ -54,6 +56,8 @@ def _variance(model: Learner, state: Overlaps) -> Float[Array, "p p"]:
             return _square(state.covariance(model.target.P), _weights(model, state), state.a, model.Delta)
         case "relu":
             return variance_relu(state.covariance(model.target.P), _weights(model, state), state.a, model.Delta)
+        case "tilted":
+            return variance_tilted(model, state)
         case "product":
             return _average(model, state, *(jnp.asarray(part) for part in product_rule(model)))
         case "smooth":
@@ -63,7 +67,7 @@ def _variance(model: Learner, state: Overlaps) -> Float[Array, "p p"]:
 
 
 def variance_method(model: Learner) -> str:
-    """By which method of the ladder the variance term of this model is computed."""
+    """The method of the ladder by which the variance term of this model is computed."""
     sigma, target, n = model.activation, model.target, model.width + model.units
     g = target.activation if isinstance(target, Committee) else None
     match sigma, g:
@@ -75,6 +79,8 @@ def variance_method(model: Learner) -> str:
             sigma.is_relu and g.is_relu and (model.width * n) ** 2 <= _RELU_TUPLES
         ):
             return "relu"
+    if isinstance(target, UnlikeUnits) and isinstance(sigma, Erf):
+        return "tilted" if model.width <= MOST_STUDENTS else "sampled"
     if _is_polynomial(model):
         return "product" if len(product_rule(model)[1]) else "sampled"
     return "smooth" if is_smooth(model) else "sampled"
@@ -83,7 +89,7 @@ def variance_method(model: Learner) -> str:
 def variance_is_exact(model: Learner) -> bool:
     """Whether the variance term is exact to rounding at every state, so that there is no error to estimate."""
     which = variance_method(model)
-    return which in {"square", "relu", "product"} or (which == "erf" and model.width <= widest_exact())
+    return which in {"square", "relu", "tilted", "product"} or (which == "erf" and model.width <= widest_exact())
 
 
 def variance_error(model: Learner, state: Overlaps) -> Float[Array, ""]:
@@ -126,6 +132,8 @@ def variance_seconds(model: Learner) -> float:
             return 1e-9 * n**3
         case "relu":
             return 1.5e-7 * (p * n) ** 2
+        case "tilted":
+            return tilted_seconds(model)
         case "product":
             return 2e-9 * n * variance_points(model)
         case "smooth":
@@ -165,9 +173,7 @@ def product_rule(model: Learner, power: int = 2) -> tuple[Table, Vector]:
 
 def _is_polynomial(model: Learner) -> bool:
     student, target = model.activation, model.target
-    return isinstance(student, Polynomial) and (
-        isinstance(target, HermiteLink) or isinstance(target.activation, Polynomial)
-    )
+    return all(isinstance(one, Polynomial) for one in (student, *target.functions))
 
 
 def _degree(f: Activation) -> int:
@@ -176,8 +182,8 @@ def _degree(f: Activation) -> int:
 
 
 def _target_degree(model: Learner) -> int:
-    if isinstance(model.target, Committee):
-        return _degree(model.target.activation)
+    if not isinstance(model.target, HermiteLink):
+        return max(map(_degree, model.target.functions))
     return max(sum(term) for term in model.target.terms)
 
 

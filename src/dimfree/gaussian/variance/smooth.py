@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dimfree.functions.activation import Activation, General
-from dimfree.functions.target import Committee, HermiteLink
+from dimfree.functions.target import Committee, HermiteLink, UnlikeUnits
 from dimfree.gaussian.adaptive import Numbers, Sums, along_all, block_nodes, blocks_for, total
 from dimfree.gaussian.learner import Learner
 from dimfree.gaussian.nodes import gauss_hermite
@@ -32,7 +32,10 @@ _MOST = {
     1: 64,
     2: 24,
 }  # such blocks on one axis: for tanh below 1e-8 up to a variance of 50; what is missing is estimated
-_MOST_BESIDES, _MOST_INNER = 14, 5  # when there are more students; and blocks of 48 for what the others do
+_MOST_BESIDES, _MOST_INNER = (
+    14,
+    5,
+)  # such blocks where there are more students; and blocks of 48 nodes for the other students
 _FINER = 4 / 3  # how much finer the rule is by which another one is judged
 _ROUNDING = 1e-12  # no rule is said to have a smaller relative error than this
 
@@ -53,11 +56,9 @@ class _Outer(NamedTuple):
 
 def is_smooth(model: Learner) -> bool:
     """Whether this rung applies: few directions, functions without kinks and not too sharp."""
-    functions = [model.activation]
-    if isinstance(model.target, Committee):
-        functions.append(model.target.activation)
+    functions = [model.activation, *model.target.functions]
     tame = all(not f.kinks and not (isinstance(f, General) and f.step < _SHARPEST) for f in functions)
-    return tame and model.width + model.units <= _MOST_DIRECTIONS
+    return tame and not isinstance(model.target, UnlikeUnits) and model.width + model.units <= _MOST_DIRECTIONS
 
 
 def variance_smooth(model: Learner, state: Overlaps, finer: float = 1.0, orders: int = _ORDERS) -> Float[Array, "p p"]:
@@ -67,6 +68,7 @@ def variance_smooth(model: Learner, state: Overlaps, finer: float = 1.0, orders:
         function: _Function = target.activation
         v = target.second_layer / target.units
     else:
+        assert isinstance(target, HermiteLink)
         function, v = target.terms, target.coefficients
     students = min(p, 2)
     outer = _Outer(model.activation, function, students, p - students, finer, orders)
@@ -136,7 +138,7 @@ def _averages_jvp(outer: _Outer, primals: Numbers, tangents: Numbers) -> tuple[S
 
 
 def _given(outer: _Outer, A: Array, b: Array, v: Array, x: Float[Array, "N q"]) -> tuple[Array, Array]:
-    """Mean and variance of what the other students and the teacher add to E_0, given the first ones."""
+    """Mean and variance of the contribution of the other students and the teacher to E_0, given the first students."""
     q = outer.students
     centre, rest = x @ A[q:, :q].T, A[q:, q:]
     if isinstance(outer.target, tuple) and len(outer.target[0]) > 1:

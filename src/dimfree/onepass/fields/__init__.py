@@ -1,1 +1,1 @@
-"""What `pde` moves particles in, and the laws that such flows have."""
+"""The fields in which `pde` moves particles, and the laws from which the particles start."""

@@ -43,7 +43,7 @@ class AnisotropicField(Field):
     def terms(self, particles: Neurons) -> tuple[Neurons, Float[Array, ""]]:
         """Minus the gradient of Psi, and R = E(y - f)²; arrays are of order m, class y, wave c, neuron n.
 
-        Labels are constant in a class, so of the moments of the network only the first of order 0 has to do with them.
+        Labels are constant in a class, so that they enter only the moment of order 0 of the network.
         """
         K, a = jnp.asarray(angular_table(self.sizes)), particles.a
         at = polar(self.sigma, self._stretch * particles.r1, particles.r2, particles.b, K.shape[0])
@@ -65,7 +65,7 @@ class AnisotropicField(Field):
         return (1 + jnp.asarray(_LABELS) * self.Delta)[:, None]
 
     def projected(self, particles: Neurons) -> Neurons:
-        """Norms are not negative."""
+        """The nearest particles whose norms are not negative."""
         return Neurons(particles.a, particles.b, jnp.maximum(particles.r1, 0.0), jnp.maximum(particles.r2, 0.0))
 
 

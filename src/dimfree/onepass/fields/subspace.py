@@ -87,7 +87,7 @@ class SubspaceField(Field):
         labels: Float[Array, " g"],
         weights: Float[Array, " g"],
     ) -> tuple[SubspaceNeurons, Float[Array, ""]]:
-        """What some nodes add to the forces on neurons with a = 1, and to the risk; arrays are of order, node, neuron."""
+        """The contribution of some nodes to the forces on neurons with a = 1, and to the risk; axes are order, node, neuron."""
         at = self.seen(particles, z)
         error = (-(at.value @ self._shared(particles.a))).at[0].add(labels)
         force = self.moments[:, None] * weights * error
@@ -115,7 +115,7 @@ class SubspaceField(Field):
         return a / a.size if self.mass is None else self.mass * a
 
     def projected(self, particles: SubspaceNeurons) -> SubspaceNeurons:
-        """A norm is not negative."""
+        """The nearest particles whose norm is not negative."""
         return eqx.tree_at(lambda p: p.r, particles, jnp.maximum(particles.r, 0.0))
 
 

@@ -98,7 +98,7 @@ class SubspaceForm(_GaussForm):
     step: ClassVar[float] = 0.1
 
     def refuses(self, problem: OnePassProblem, model: TeacherModel) -> str | None:
-        """Kinks of the labels must be met by nodes."""
+        """Refuse labels with kinks that nodes cannot be placed at."""
         P = problem.teacher_overlap
         if why := super().refuses(problem, model):
             return why
@@ -145,14 +145,12 @@ def teacher_form(model: TeacherModel) -> CloudForm | SubspaceForm:
 
 def has_closed_pairs(model: TeacherModel) -> bool:
     """Whether pair kernels of the network, and of the network with its target, cost next to nothing."""
-    target, sigma = model.target, model.activation
-    with_target = isinstance(target, HermiteLink) or isinstance(target.activation, Erf | Polynomial)
-    return isinstance(sigma, Erf | Polynomial) and with_target
+    return all(isinstance(one, Erf | Polynomial) for one in (model.activation, *model.target.functions))
 
 
 def kinks(target: Target) -> tuple[float, ...]:
     """Where the functions of single directions that labels are made of bend."""
-    return target.activation.kinks if isinstance(target, Committee) else ()
+    return tuple(kink for one in target.functions for kink in one.kinks)
 
 
 def _points(k: int, count: int) -> tuple[int, int]:
@@ -189,7 +187,7 @@ def _overlaps(model: TeacherModel, kept: Kept, found: Particles) -> dict[str, Fl
 
 
 def _plane(target: Target) -> Plane:
-    """Nodes that know where the labels bend, or how fast they grow."""
+    """Nodes placed by where the labels bend, or by how fast they grow."""
     bends = kinks(target)
     if not bends:
         return smooth_plane(target.units, _degree(target))

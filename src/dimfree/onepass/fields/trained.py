@@ -1,4 +1,4 @@
-"""What is trained of a particle: rates, weight decay, and what falls with them (docs/theory/mean-field.md, section c)."""
+"""Which numbers of a particle learn: rates, decays, and the functional that falls (docs/theory/mean-field.md, section c)."""
 
 from typing import Any, ClassVar
 
@@ -30,7 +30,7 @@ class Trained(Field):
         return moved, self.inner.canonical * risk + self.paid(particles)
 
     def paid(self, particles: Any) -> Float[Array, ""]:
-        """The part of the falling functional beside the risk."""
+        """What the decays add to the falling functional."""
         sizes = jax.tree.map(lambda squares: jnp.sum(self.mass @ squares), self.inner.squares(particles))
         return 0.5 * jax.tree.reduce(jnp.add, jax.tree.map(_weighted, self.rates, self.decays, sizes))
 

@@ -8,10 +8,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.description import Observed
-from dimfree.onepass.directions import StructuredModel, node_observables
 from dimfree.onepass.limits.integration import Integration
 from dimfree.onepass.start import Start
+from dimfree.onepass.structured_model import StructuredModel, node_observables
 from dimfree.states.blocks import Blocks
+from dimfree.states.overlaps import Overlaps
 
 
 def still(state: Blocks) -> tuple[Float[Array, " b"], Float[Array, " b"], Float[Array, ""]]:
@@ -25,6 +26,9 @@ class BlockEquations(Integration[StructuredModel, Blocks]):
     def initial(self, model: StructuredModel, start: Start) -> Blocks:
         """The measured overlaps."""
         return start.blocks
+
+    def fields(self, model: StructuredModel, state: Blocks) -> Overlaps:
+        return state.fields(model.units)
 
     def size(self, state: Blocks) -> Float[Array, ""]:
         """The largest overlap."""

@@ -10,8 +10,9 @@ from jaxtyping import Array, Float
 from dimfree.description import Times, Values
 from dimfree.gaussian.increments import Rule, lengthening, rule, spreads
 from dimfree.gaussian.moments import second_moment
-from dimfree.onepass.directions import StructuredModel, TargetModel, TeacherModel
+from dimfree.onepass.directions import TargetModel, TeacherModel
 from dimfree.onepass.overlap_model import DirectionsModel
+from dimfree.onepass.structured_model import StructuredModel
 from dimfree.programs.compiled import brief_program
 from dimfree.states.overlaps import Overlaps
 

@@ -9,7 +9,6 @@ from jaxtyping import Array, Float
 
 from dimfree.description import Times, Values
 from dimfree.functions.activation import Activation, General
-from dimfree.functions.target import Committee
 from dimfree.gaussian.two_point.ladder import two_point_error
 from dimfree.gaussian.variance.ladder import variance_error, variance_is_exact, variance_method
 from dimfree.onepass.directions import TargetModel
@@ -71,9 +70,9 @@ def inexact_averages(model: DirectionsModel, seen: Mapping[str, Values], times: 
         return
     error = averages_error(model, seen, times)
     if _AMPLIFIED * error > _CURVE:
-        jumps = " and jumps" if made.jumps else ""
+        jumps = ", with jumps" if made.jumps else ""
         yield (
-            f"ode: {made.fields} fields{jumps}; estimated error {error:.1g} of the right-hand side, and of curves "
+            f"averages over {made.fields} fields{jumps}; estimated error {error:.1g} of the right-hand side, and of curves "
             f"about {_AMPLIFIED} times that; chain has none."
         )
 
@@ -89,10 +88,10 @@ def averages_error(model: DirectionsModel, seen: Mapping[str, Values], times: Ti
 
 def _without_closed_forms(model: TargetModel) -> tuple[Activation, ...]:
     """The functions whose kernels are sums over nodes."""
-    both = [model.activation, *([model.target.activation] if isinstance(model.target, Committee) else [])]
-    if any(f.kinks for f in both):
+    every = (model.activation, *model.target.functions)
+    if any(f.kinks for f in every):
         return ()
-    return tuple(dict.fromkeys(f for f in both if isinstance(f, General)))
+    return tuple(dict.fromkeys(f for f in every if isinstance(f, General)))
 
 
 @brief_program

@@ -22,6 +22,7 @@ from dimfree.onepass.overlap_model import DirectionsModel
 from dimfree.onepass.problem import smaller_steps
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
+from dimfree.states.overlaps import Overlaps
 
 _BLOW_UP = 1e6  # overlaps beyond this never come back
 _DENSE = 400  # unknowns; larger states take explicit steps, however stiff, because implicit ones need all derivatives
@@ -44,6 +45,10 @@ class Integration(Flow[M, Start, Y], Dynamics[M, Start, Integrated[Y]], Generic[
 
     rtol: float = 1e-8
     atol: float = 1e-10
+
+    def fields(self, model: M, state: Y) -> Overlaps:
+        """Overlaps as preactivations see them; not all equations have overlaps."""
+        raise NotImplementedError
 
     def begin(self, model: M, start: Start, replicas: int, key: Key[Array, ""]) -> Integrated[Y]:
         """The start, at time 0."""

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from dimfree.description import Ask, Cost, Description, Piece, Values
 from dimfree.functions.schedule import Constant
 from dimfree.functions.target import Committee
-from dimfree.onepass.directions import StructuredModel
 from dimfree.onepass.inputs.quadrature import MOST_LEVELS
 from dimfree.onepass.limits.scope import square_only
 from dimfree.onepass.linear_mean import (
@@ -20,9 +21,13 @@ from dimfree.onepass.linear_mean import (
     learning_rate_of_unit_rate,
     momentum_risks,
 )
+from dimfree.onepass.linear_steps import nodes_of, risks_along, seconds_of_step
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import Start
+from dimfree.onepass.structured_model import StructuredModel
 from dimfree.problem import Problem
+
+MOST_STEPS = 5_000_000  # steps of a schedule, which are taken one by one
 
 
 class LinearNetwork(Description[StructuredModel, Start]):
@@ -46,17 +51,26 @@ class LinearNetwork(Description[StructuredModel, Start]):
             return model.hidden_labels
         if model.train_a or not model.train_w or model.offsets:
             return "it is exact where the first layer alone learns, without offsets; set network.trained = ['first-layer']."
-        if model.spherical or model.noisy or float(model.omega) or not isinstance(model.schedule, Constant):
-            return "it is exact for plain SGD; leave out decay, schedule, noise on the weights and spherical = true."
+        if model.spherical or model.noisy or float(model.omega):
+            return "it is exact for plain SGD; leave out decay, noise on the weights and spherical = true."
         if model.nesterov:
             return "it is worked out for a heavy ball; set training.nesterov = false, or use sgd or chain."
         if model.s.size > MOST_LEVELS:
             return f"it solves for at most {MOST_LEVELS} distinct eigenvalues, and there are {model.s.size}; use sgd or ode."
+        steps = problem.steps(problem.run.until)
+        if not isinstance(model.schedule, Constant) and steps > MOST_STEPS:
+            return (
+                f"it takes the {steps} steps of a schedule one by one; lower run.until to at most {MOST_STEPS} steps, or "
+                "use ode."
+            )
         return None
 
     def cost(self, problem: Problem, model: StructuredModel) -> Cost:
-        """Count one eigenproblem, or powers of a matrix three times as large."""
+        """Count one eigenproblem, or powers of a matrix three times as large; along a schedule, every step."""
         n, times = model.s.size, len(problem.times)
+        if not isinstance(model.schedule, Constant):
+            steps = problem.steps(problem.run.until)
+            return Cost(1.0 + steps * seconds_of_step(n), steps, 100.0 * n + 16.0 * steps)
         seconds = 1e-8 * n**3 + (5e-9 * times * 20 * (3 * n) ** 3 if model.momentum else 0.0)
         return Cost(1.0 + seconds, times, 80.0 * n * n)
 
@@ -65,7 +79,7 @@ class LinearNetwork(Description[StructuredModel, Start]):
         assert isinstance(problem, OnePassProblem)
         limit = critical_rate(np.asarray(model.s), np.asarray(model.multiplicities), model.batch)
         stable = limit * learning_rate_of_unit_rate(problem)
-        if model.momentum or float(model.gamma) <= stable:
+        if model.momentum or not isinstance(model.schedule, Constant) or float(model.gamma) <= stable:
             return ()
         return (
             f"the mean risk grows without end: with this width and second layer a linear network is stable up to "
@@ -74,16 +88,26 @@ class LinearNetwork(Description[StructuredModel, Start]):
 
     def account(self, model: StructuredModel, start: Start, ask: Ask) -> Iterator[Piece]:
         """Give all times at once."""
-        target, blocks, a = model.target, start.blocks, np.asarray(start.blocks.a)
-        assert isinstance(target, Committee)
-        along = np.concatenate([-a / model.width, np.asarray(target.second_layer) / model.units])
-        D = np.einsum("i,bij,j->b", along, np.asarray(blocks.Omega), along)
-        rule, steps = _rule(model, a), np.rint(ask.times / float(model.time_step))
+        D, a = starting_errors(model, start), np.asarray(start.blocks.a)
+        rule, steps = rule_of(model, a), np.rint(ask.times / float(model.time_step)).astype(int)
         beta = float(model.beta)
-        risks = momentum_risks(rule, beta, D, steps) if model.momentum else exact_risks(rule, D, steps)
+        if not isinstance(model.schedule, Constant):
+            rates = rule.gamma * np.asarray(model.schedule(jnp.arange(int(steps[-1])) * model.time_step))
+            risks = np.asarray(risks_along(nodes_of(rule, beta), *jax.device_put((D[None], rates))))[steps, 0]
+        else:
+            risks = momentum_risks(rule, beta, D, steps) if model.momentum else exact_risks(rule, D, steps)
         yield Piece({"risk": risks[:, None]}, "time", 1.0)
 
 
-def _rule(model: StructuredModel, a: Float[np.ndarray, " p"]) -> LinearRule:
+def starting_errors(model: StructuredModel, start: Start) -> Float[np.ndarray, " b"]:
+    """D_b, the mean square of what the network gets wrong at the start, along every eigenvalue."""
+    target, blocks, a = model.target, start.blocks, np.asarray(start.blocks.a)
+    assert isinstance(target, Committee)
+    along = np.concatenate([-a / model.width, np.asarray(target.second_layer) / model.units])
+    return np.einsum("i,bij,j->b", along, np.asarray(blocks.Omega), along)
+
+
+def rule_of(model: StructuredModel, a: Float[np.ndarray, " p"]) -> LinearRule:
+    """The rule of one linear unit, at the base rate."""
     rate = float(model.gamma) * float(a @ a) / model.width**2
     return LinearRule(np.asarray(model.s), np.asarray(model.multiplicities), rate, float(model.Delta), model.batch)

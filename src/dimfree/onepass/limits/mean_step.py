@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.gaussian.variance.ladder import variance
-from dimfree.onepass.directions import StructuredModel
 from dimfree.onepass.overlap_model import DirectionsModel
+from dimfree.onepass.structured_model import StructuredModel
 from dimfree.states.blocks import Blocks
 from dimfree.states.overlaps import Overlaps
 

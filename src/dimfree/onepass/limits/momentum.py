@@ -10,11 +10,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.description import Observed
-from dimfree.onepass.directions import StructuredModel, node_observables
 from dimfree.onepass.limits.blocks import still
 from dimfree.onepass.limits.integration import Integration
 from dimfree.onepass.start import Start
+from dimfree.onepass.structured_model import StructuredModel, node_observables
 from dimfree.states.blocks import Blocks, with_velocities
+from dimfree.states.overlaps import Overlaps
 
 A_RATE = 1000.0  # above this theta, momentum equals a rate to within half a per mille
 
@@ -36,6 +37,9 @@ class MomentumEquations(Integration[StructuredModel, Moving]):
         Omega = with_velocities(blocks.Omega, model.width)
         return Moving(Blocks(Omega, blocks.a, blocks.s, blocks.rho, blocks.error), jnp.zeros_like(blocks.a))
 
+    def fields(self, model: StructuredModel, state: Moving) -> Overlaps:
+        return state.blocks.fields(model.units)
+
     def size(self, state: Moving) -> Float[Array, ""]:
         """The largest overlap."""
         return jnp.max(jnp.abs(state.blocks.Omega))
@@ -46,30 +50,35 @@ class MomentumEquations(Integration[StructuredModel, Moving]):
     def velocity(self, model: StructuredModel, t: Float[Array, ""], state: Moving) -> Moving:
         """The right-hand side of equation (4.1)."""
         alpha = 1 - model.beta if model.nesterov else jnp.zeros(())
-        return moving_velocity(model, state, model.theta, alpha, self.variance_on)
+        return moving_velocity(model, state, model.theta, alpha, self.variance_on, model.schedule(t))
 
 
 def moving_velocity(
-    model: StructuredModel, state: Moving, theta: Float[Array, ""], alpha: Float[Array, ""], variance_on: bool
+    model: StructuredModel,
+    state: Moving,
+    theta: Float[Array, ""],
+    alpha: Float[Array, ""],
+    variance_on: bool,
+    rate: Float[Array, ""] | float = 1.0,
 ) -> Moving:
-    """The right-hand side for any share alpha of a gradient that moves weights at once."""
+    """The right-hand side for any share alpha of a gradient that moves weights at once; `rate` multiplies fresh gradients."""
     p, k, blocks = model.width, model.units, state.blocks
     fields = blocks.fields(k)
     terms = model.terms(fields)
     one, none = jnp.eye(p), jnp.zeros((p, p))
     J = jnp.concatenate([terms.J[:, :p], none, terms.J[:, p:]], axis=1)
-    push = jnp.concatenate([alpha * J, theta * J, jnp.zeros((k, J.shape[1]))])
+    push = rate * jnp.concatenate([alpha * J, theta * J, jnp.zeros((k, J.shape[1]))])
     rest = jnp.pad(jnp.block([[none, one], [-theta * model.omega * one, -theta * one]]), ((0, k), (0, k)))
     s = blocks.s[:, None, None]
     flow = (s * push + rest) @ blocks.Omega
     moved = flow + jnp.swapaxes(flow, 1, 2)
     if variance_on:
         c = jnp.concatenate([alpha * one, theta * one, jnp.zeros((k, p))])
-        weight = model.effective_rate / (p * model.batch)
+        weight = rate**2 * model.effective_rate / (p * model.batch)
         Var = model.variance(fields) if terms.Var is None else terms.Var
         moved = moved + s * blocks.rho[:, None, None] * (c @ (weight * Var) @ c.T)
     if not model.train_a:
         return Moving(Blocks(moved, jnp.zeros_like(blocks.a), *still(blocks)), jnp.zeros_like(state.a))
-    gradient = model.eta_a * terms.Psia
+    gradient = rate * model.eta_a * terms.Psia
     da = state.a + alpha * gradient
     return Moving(Blocks(moved, da, *still(blocks)), theta * (gradient - model.omega_a * blocks.a - state.a))

@@ -107,6 +107,9 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
         """The measured overlaps."""
         return start.overlaps
 
+    def fields(self, model: DirectionsModel, state: Overlaps) -> Overlaps:
+        return state
+
     def observe(self, model: DirectionsModel, states: Overlaps) -> Observed:
         return model.observables(states)
 

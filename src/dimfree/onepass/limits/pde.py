@@ -77,7 +77,7 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
         if why := square_only(problem, model) or _rule_refusal(model) or self._start_refusal(problem):
             return why
         if model.form is None:
-            return f"it is not derived for {problem.unusual or model.about}; use {model.solved_by} or sgd."
+            return f"it is not derived for {problem.unusual or model.about}; use {model.instead_of_pde}."
         return model.form.refuses(problem, model)
 
     def cost(self, problem: Problem, model: OnePassModel) -> Cost:

@@ -14,10 +14,10 @@ from jaxtyping import Array, Float
 from dimfree.description import Observed
 from dimfree.gaussian.block_closure import block_closure
 from dimfree.gaussian.components import has_components, overlap_components
-from dimfree.onepass.directions import MOST_BLOCKS, StructuredModel
 from dimfree.onepass.inputs.quadrature import MOST_LEVELS
 from dimfree.onepass.limits.integration import Integration
 from dimfree.onepass.start import Start
+from dimfree.onepass.structured_model import MOST_BLOCKS, StructuredModel
 from dimfree.problem import Problem
 from dimfree.states.block_particles import BlockParticles, block_particles
 from dimfree.states.particles import MOST_PAIRS

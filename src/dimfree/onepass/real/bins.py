@@ -8,9 +8,9 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from dimfree.onepass.directions import StructuredModel
 from dimfree.onepass.rule import few_directions
 from dimfree.onepass.start import Start
+from dimfree.onepass.structured_model import StructuredModel
 from dimfree.onepass.structured_start import summed_overlaps
 from dimfree.states.blocks import Blocks
 

@@ -13,12 +13,13 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from dimfree.description import Observed
-from dimfree.onepass.directions import StructuredModel, overlap_risks, structured_observables
+from dimfree.onepass.directions import overlap_risks
 from dimfree.onepass.inputs.quadrature import MOST_LEVELS
 from dimfree.onepass.real.block import Progress, Samples, run_block
 from dimfree.onepass.real.blocked import AtBlock, Blocked
 from dimfree.onepass.rule import block_steps
 from dimfree.onepass.start import Start
+from dimfree.onepass.structured_model import StructuredModel, structured_observables
 from dimfree.onepass.weights import Scalars
 from dimfree.random_numbers import chi_squares, lower_triangle, normals
 from dimfree.states.blocks import Blocks

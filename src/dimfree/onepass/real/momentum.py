@@ -7,7 +7,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from dimfree.description import Dynamics
-from dimfree.onepass.directions import StructuredModel
 from dimfree.onepass.real.block import Samples
 from dimfree.onepass.real.block_chain import BlockChain, BlockNetwork, Parts, drawn_samples
 from dimfree.onepass.real.blocked import AtBlock
@@ -15,6 +14,7 @@ from dimfree.onepass.real.momentum_block import MovingProgress, MovingScalars, r
 from dimfree.onepass.real.vectors import VectorSGD, drawn_inputs, products
 from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import Start
+from dimfree.onepass.structured_model import StructuredModel
 from dimfree.onepass.weights import Network, Scalars
 from dimfree.states.blocks import with_velocities
 
@@ -54,7 +54,8 @@ class MomentumSGD(VectorSGD):
         )
         fields, gram = products(X, both)
         samples = Samples(fields[:, :p], model.law.label(fields[:, 2 * p :], hidden), gram)
-        progress = run_moving_block(model, samples, fields[:, p : 2 * p], network.moving, active)
+        first = block * self.steps_per_block(model)
+        progress = run_moving_block(model, samples, fields[:, p : 2 * p], network.moving, first, active)
         T, W, V = progress.T, network.students, network.velocities
         moved = [
             T[row, 0] * W + T[row, 1] * V + (jnp.transpose(C, (2, 1, 0)) / jnp.sqrt(1.0 * d)).astype(X.dtype) @ X
@@ -96,7 +97,8 @@ class MomentumChain(BlockChain):
         parts, fields, samples = drawn_samples(model, network.Omega, key)
         scalars = Scalars(jnp.moveaxis(network.a, 0, -1), network.bias.T, network.norms.T)
         moving = MovingScalars(scalars, jnp.moveaxis(network.moving_a, 0, -1), network.moving_bias.T)
-        progress = run_moving_block(model, samples, fields[:, p : 2 * p], moving, active)
+        first = block * self.steps_per_block(model)
+        progress = run_moving_block(model, samples, fields[:, p : 2 * p], moving, first, active)
         after = progress.scalars
         Omega = _updated(model, network.Omega, parts, progress)
         a, moving_a = (jnp.moveaxis(x, -1, 0) for x in (after.at.a, after.a))

@@ -43,6 +43,7 @@ def run_moving_block(
     samples: Samples,
     velocities: Float[Array, "b p r"],
     scalars: MovingScalars,
+    first_step: Int[Array, ""],
     active: Int[Array, ""],
 ) -> MovingProgress:
     """The first `active` steps of a block; `velocities` are v_0 x of its samples."""
@@ -56,25 +57,26 @@ def run_moving_block(
         base, C, T, now = carry
         s, labels, gram = inputs
         on = s < active
+        rate, pace = model.rates(first_step + s, on)
         fields = jax.lax.dynamic_slice_in_dim(base.w, s * batch, batch)
         fields = fields + now.at.bias if model.offsets else fields
         within = jax.lax.dynamic_slice_in_dim(gram, s * batch, batch, axis=1)
         gradient, pulled = gradients(model, fields, now.at.a, labels, within)
         if model.train_w:
-            rows = jnp.where(on, push, 0.0) * gradient
-            ahead, M = _rule(model, model.omega, on)
+            rows = rate * push * gradient
+            ahead, M = _rule(model, pace * model.omega, on)
             kick = sum((gram[i][:, None, :] * rows[i] for i in range(batch)), jnp.zeros_like(base.w))
             base = _moved(M, base, ahead * kick, kick)
             placed = jax.lax.dynamic_update_slice_in_dim(jnp.zeros_like(C.w), rows, s * batch, 0)
             C, T = _moved(M, C, ahead * placed, placed), M @ T
         if model.train_a:
-            g = jnp.where(on, model.eta_a * model.gamma / (d * p * batch), 0.0) * jnp.sum(pulled, axis=0)
-            ahead, M = _rule(model, model.omega_a, on)
+            g = rate * (model.eta_a * model.gamma / (d * p * batch)) * jnp.sum(pulled, axis=0)
+            ahead, M = _rule(model, pace * model.omega_a, on)
             a, v = _moved(M, Pair(now.at.a, now.a), ahead * g, g)
             now = now._replace(at=now.at._replace(a=a), a=v)
         if model.train_b:
-            g = jnp.where(on, push / d, 0.0) * jnp.sum(gradient, axis=0)
-            ahead, M = _rule(model, model.omega, on)
+            g = rate * (push / d) * jnp.sum(gradient, axis=0)
+            ahead, M = _rule(model, pace * model.omega, on)
             bias, v = _moved(M, Pair(now.at.bias, now.bias), ahead * g, g)
             now = now._replace(at=now.at._replace(bias=bias), bias=v)
         return (base, C, T, now), None

@@ -15,12 +15,12 @@ from dimfree.description import Cost, Observed, Values
 from dimfree.functions.label_law import Argmax, Classes, OutputClasses
 from dimfree.gaussian.any_loss.sampled import expected_loss
 from dimfree.gaussian.outputs.averages import Head, Seen, mean_loss, wrong_share
-from dimfree.onepass.directions import StructuredModel, level_overlaps, structured_observables
 from dimfree.onepass.pool import GAUSSIAN, says_of_rows
 from dimfree.onepass.real.blocked import AtBlock, BlockedSGD
 from dimfree.onepass.real.vectors import VectorSGD, walker
 from dimfree.onepass.rule import OnePassModel
 from dimfree.onepass.start import Start
+from dimfree.onepass.structured_model import StructuredModel, level_overlaps, structured_observables
 from dimfree.onepass.weights import Network
 from dimfree.problem import Problem
 

@@ -1,9 +1,10 @@
 """A hidden manifold in the letters of its sheet, and the risk of real networks on it.
 
-Inputs are features of hidden variables, which the teacher sees itself. They are Gaussian in the limit only, so that the risk of a
-real network is that on test inputs, which are the same at all times and in all replicas. From every loss a quadratic form of the
-preactivations is subtracted whose mean is known, because overlaps are: with the slopes of the Gaussian risk as coefficients it
-takes most of the fluctuations away, and for linear networks all of them. What is left is the sampling error `risk_error`.
+Inputs are features of hidden variables, which the teacher sees themselves. Features are Gaussian only in a limit, so that the
+risk of a real network is measured on test inputs, the same at all times and in all replicas. To reduce the sampling error, a
+quadratic form of the preactivations is subtracted from every loss; its mean is known, because overlaps are. With the slopes of
+the Gaussian risk as coefficients this removes most of the fluctuations, and all of them for linear networks. What is left is
+`risk_error`.
 """
 
 from collections.abc import Iterator
@@ -18,12 +19,13 @@ from jaxtyping import Array, Float, Float32, Key, PyTree
 from dimfree.description import Observed
 from dimfree.functions.activation import Activation, Polynomial
 from dimfree.functions.features import FEATURES
-from dimfree.onepass.directions import StructuredModel, level_overlaps, overlap_risk
+from dimfree.onepass.directions import overlap_risk
 from dimfree.onepass.kinds.manifold.numbers import manifold_of
 from dimfree.onepass.kinds.manifold.section import HiddenManifold
 from dimfree.onepass.kinds.teacher.model import structured_model
 from dimfree.onepass.law import TeacherLaw
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.structured_model import StructuredModel, level_overlaps
 from dimfree.onepass.weights import Network
 from dimfree.random_numbers import normals
 from dimfree.states.overlaps import Overlaps
@@ -85,7 +87,7 @@ class ManifoldModel(StructuredModel):
 
     @property
     def gaussian(self) -> StructuredModel:
-        """What P of the target is made of is forgotten: equations of any covariance are those of this one."""
+        """The same model with Gaussian inputs of the same covariance: equations need no more than P of the target."""
         return StructuredModel(**_shared(self))
 
     @property
@@ -100,7 +102,7 @@ class ManifoldModel(StructuredModel):
         return 6e-11 * d * (d + latent)
 
     def cautions(self) -> Iterator[str]:
-        """Features that are not linear are Gaussian in the limit of many hidden variables only (section 1.3)."""
+        """Warn of few hidden variables: features that are not linear are Gaussian only with many of them (section 1.3)."""
         latent = self.latent.directions.shape[0]
         if latent < _FEW and not isinstance(self.features, Polynomial):
             yield (
@@ -136,7 +138,7 @@ def _shared(one: StructuredModel) -> dict[str, Any]:
 
 
 def manifold_model(problem: OnePassProblem) -> ManifoldModel:
-    """That of Gaussian inputs, with what inputs and labels are made of instead."""
+    """The model of a problem: that of Gaussian inputs, and with it how inputs and labels are really made."""
     data, found = problem.data, manifold_of(problem)
     assert isinstance(data, HiddenManifold)
     latent = Latent(*jax.device_put((found.directions, found.basis, found.latent_teachers)))

@@ -33,7 +33,7 @@ class Manifold(NamedTuple):
 
 
 def manifold_of(problem: OnePassProblem) -> Manifold:
-    """That of a problem."""
+    """The manifold of a problem."""
     data = problem.data
     assert isinstance(data, HiddenManifold)
     return manifold(data.features, data.teacher_overlap, data.latent, problem.dimension, problem.run.seed)

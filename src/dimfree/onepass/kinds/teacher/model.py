@@ -9,16 +9,18 @@ import numpy as np
 from jaxtyping import Float
 
 from dimfree.errors import ProblemError
+from dimfree.functions.activation import Activation, Polynomial
 from dimfree.functions.named import activation
-from dimfree.functions.target import Committee, HermiteLink, Target
-from dimfree.onepass.directions import StructuredModel, TeacherModel
+from dimfree.functions.target import Committee, HermiteLink, Target, UnlikeUnits
+from dimfree.onepass.directions import TeacherModel
 from dimfree.onepass.inputs.spectrum import Pool as ReadPool
-from dimfree.onepass.kinds.teacher.section import MultiIndex, TeacherNetwork
+from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher, TeacherNetwork
 from dimfree.onepass.label_laws import label_law, of_rows
 from dimfree.onepass.law import Pool
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.rule import few_directions, rule_of
-from dimfree.onepass.sections.loss import loss_name
+from dimfree.onepass.structured_model import StructuredModel
+from dimfree.problem.loss import loss_name
 from dimfree.problem.network import prefactor
 
 _VECTORS = 10_000_000  # on structured inputs at most this many coordinates are drawn one by one
@@ -43,8 +45,8 @@ def structured_model(problem: OnePassProblem) -> StructuredModel:
         w, noise = found.linear_teacher
         P = np.array([[found.coordinates @ w**2 / found.dimension]])
     labels, pool = label_law(data), None if found.pool is None else _pool(found.pool)
-    if pool is not None and problem.learns_labels and problem.training.needs_signs:
-        labels, pool = of_rows(), _of_classes(problem, pool)
+    if pool is not None and problem.learns_labels and (problem.training.needs_signs or data.signs):
+        labels, pool = labels if data.signs else of_rows(), _of_classes(problem, pool)
     training, vectors = problem.training, (2 if problem.training.momentum else 1) * problem.network.width + data.units
     return StructuredModel(
         **rule_of(problem),
@@ -83,10 +85,27 @@ def _target(data: TeacherNetwork | MultiIndex, overlap: Float[np.ndarray, "k k"]
     if isinstance(data, MultiIndex):
         terms, coefficients = data.expansion
         return HermiteLink(terms, jax.device_put(np.array(coefficients)), P)
-    taught = activation(data.activation)
+    layer = data.layer * data.units * prefactor(data.scaling, data.units)
+    if isinstance(data, Teacher) and data.unlike:
+        return _unlike(data, layer, P)
+    return Committee(_varying(activation(data.activation)), jax.device_put(layer), P)
+
+
+def _unlike(data: Teacher, layer: Float[np.ndarray, " k"], P: Float[jax.Array, "k k"]) -> UnlikeUnits:
+    """Units that differ; the offset of a linear one is a constant in the label."""
+    given = data.activation if isinstance(data.activation, tuple) else (data.activation,) * data.units
+    every = tuple(_varying(activation(one)) for one in given)
+    slopes = np.array([one.coefficients[1] if isinstance(one, Polynomial) and one.degree == 1 else 0 for one in every])
+    bias = np.array(data.bias or (0.0,) * data.units)
+    constant, kept = data.constant + np.sum(layer * slopes * bias) / data.units, np.where(slopes == 0, bias, 0.0)
+    with_offset = tuple(bool(one) for one in kept)
+    weights, shifts, added = jax.device_put((layer, kept, constant))
+    return UnlikeUnits(every, with_offset, weights, shifts, added, P)
+
+
+def _varying(taught: Activation) -> Activation:
     if taught.is_constant:
         raise ProblemError(
             f"data.activation ({taught.name}) is constant, so there is nothing to learn; choose another one."
         )
-    stretch = data.units * prefactor(data.scaling, data.units)
-    return Committee(taught, jax.device_put(data.layer * stretch), P)
+    return taught

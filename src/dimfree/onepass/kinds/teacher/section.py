@@ -10,7 +10,8 @@ from dimfree.onepass.inputs.directions import Directions, GivenDirections
 from dimfree.onepass.inputs.spectrum import Spectrum, dimension_of, spectrum
 from dimfree.onepass.kind import DataSection
 from dimfree.onepass.labelled import OF_OUTPUTS, Labelled, default_noise
-from dimfree.problem.activation import Activation
+from dimfree.problem.activation import Activation, Activations
+from dimfree.problem.hermite_terms import HermiteTerms
 from dimfree.problem.matrix import Matrix, check_covariance
 from dimfree.problem.network import Scaling
 from dimfree.problem.start import OverlapStart, WeightsStart
@@ -139,7 +140,8 @@ class GaussianInputs(DataSection):
                 "true labels with a non-linear network need a teacher that was fitted to them; name its file in data.directions "
                 "(dimfree plan writes one), or set data.units = 1 and both activations to 'linear'."
             )
-        if self.learns_labels and (self.signs or self.beyond_square):
+        drawn = self.fitted and getattr(self, "labels", None) == "logistic"  # what theory takes the user's classes for
+        if self.learns_labels and (self.signs or self.beyond_square) and not drawn:
             raise ValueError(
                 "data.labels and data.noise_law say how a label follows from a teacher, and data.covariance.labels are labels "
                 "themselves; leave out one of them."
@@ -172,7 +174,7 @@ class GaussianInputs(DataSection):
 
     @property
     def fitted(self) -> bool:
-        """Whether the teacher that limits describe is one of a file: beside the rows' own labels, one fitted to them."""
+        """Whether limits describe a teacher from a file that was fitted to the labels of the rows."""
         return self.given_directions is not None and self.given_directions.file is not None
 
     @property
@@ -197,13 +199,36 @@ class Teacher(GaussianInputs, TeacherNetwork):
     """Gaussian inputs, labels from a teacher network of `units` hidden units, plus label noise.
 
     A single-index link is a teacher with one unit and the link as its activation. Inputs are isotropic unless a `covariance` is
-    given; `overlap` is then that of the teacher's preactivations.
+    given; `overlap` is then that of the teacher's preactivations. Units may differ: `activation` is then a list, one for each,
+    `bias` has their offsets, and `constant` is added to the label.
     """
 
     kind: Literal["teacher"] = "teacher"
+    activation: Activations = "erf"  # type: ignore[assignment]  # more than other kinds of data know
+    bias: Annotated[tuple[float, ...], Field(exclude_if=lambda given: not given)] = ()
+    constant: Annotated[float, Field(exclude_if=lambda given: given == 0)] = 0.0
+
+    @model_validator(mode="after")
+    def _units_that_differ(self) -> "Teacher":
+        for name, given in (("activation", self.activation), ("bias", self.bias)):
+            if isinstance(given, tuple) and given and len(given) != self.units:
+                raise ValueError(f"{name} has {len(given)} entries for {self.units} units; give one per unit.")
+        if self.activation == ():
+            raise ValueError("activation is an empty list; give one per unit, or one for all.")
+        if self.unlike and self.labels in OF_OUTPUTS:
+            raise ValueError(
+                f"labels = {self.labels!r} compare outputs of units that are alike; leave out bias and constant, and give one "
+                "activation for all units."
+            )
+        return self
+
+    @property
+    def unlike(self) -> bool:
+        """Whether units have functions or offsets of their own, or labels a constant."""
+        return isinstance(self.activation, tuple) or any(self.bias) or self.constant != 0
 
 
-class MultiIndex(GaussianInputs, Labelled):
+class MultiIndex(HermiteTerms, GaussianInputs, Labelled):
     """Gaussian inputs and a polynomial of a few orthonormal directions z_r = w*_r.x, in Hermite products.
 
     The label is sum_n coefficients[n] prod_r He_{terms[n][r]}(z_r) + noise. For example terms = [[1, 0], [1, 1]] with
@@ -211,16 +236,7 @@ class MultiIndex(GaussianInputs, Labelled):
     """
 
     kind: Literal["multi-index"] = "multi-index"
-    link: Literal["terms", "staircase-2", "staircase-3", "staircase-4", "parity-2", "parity-3"] = "staircase-2"
-    terms: tuple[tuple[Annotated[int, Field(ge=0, le=20)], ...], ...] = ()
-    coefficients: tuple[float, ...] = ()
     noise: NonNegativeFloat = Field(default_factory=default_noise)
-
-    @classmethod
-    def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """If terms are given, the link is "terms" even if it is left out."""
-        given = super().spelled(values)
-        return {**given, "link": "terms"} if "terms" in given and "link" not in given else given
 
     @model_validator(mode="after")
     def _consistent(self) -> "MultiIndex":
@@ -229,37 +245,4 @@ class MultiIndex(GaussianInputs, Labelled):
                 f"labels = {self.labels!r} compare outputs of a teacher network, and a polynomial has one; set kind = "
                 '"teacher", or labels = "sign".'
             )
-        if self.link != "terms":
-            if self.terms or self.coefficients:
-                raise ValueError(f"link = {self.link!r} already names the terms; leave out terms and coefficients.")
-            return self
-        if not self.terms:
-            raise ValueError("terms is empty; give at least one Hermite multi-index such as terms = [[1, 0], [1, 1]].")
-        if len({len(term) for term in self.terms}) != 1:
-            raise ValueError("all terms need the same length, one degree per direction.")
-        if self.coefficients and len(self.coefficients) != len(self.terms):
-            raise ValueError(f"{len(self.coefficients)} coefficients for {len(self.terms)} terms; give one per term.")
-        if all(sum(term) == 0 for term in self.terms):
-            raise ValueError("the link is constant: no term has a positive degree, so there is nothing to learn.")
-        if not any(c for term, c in zip(*self.expansion, strict=True) if sum(term)):
-            raise ValueError(
-                "the link is constant: all terms of positive degree have the coefficient 0, so there is nothing to learn; give "
-                "one that is not 0."
-            )
         return self
-
-    @property
-    def expansion(self) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
-        """Multi-indices and coefficients, with names and defaults spelled out."""
-        terms = self.terms
-        if self.link != "terms":
-            shape, size = self.link.rsplit("-", 1)
-            k = int(size)
-            rows = range(1, k + 1) if shape == "staircase" else (k,)
-            terms = tuple(tuple(int(r < n) for r in range(k)) for n in rows)
-        return terms, self.coefficients or (1.0,) * len(terms)
-
-    @property
-    def units(self) -> int:
-        """How many directions the label depends on."""
-        return len(self.expansion[0][0])
