@@ -101,6 +101,7 @@ def test_risk_is_differentiable_in_the_number_of_samples():
     assert float(slope[1]) == pytest.approx(float(risk[2] - risk[0]) / (2 * h), rel=1e-7)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(alpha=st.floats(0.1, 40), ridge=st.floats(-4, 2), noise=st.sampled_from([0.0, 0.3]))
 def test_nobody_beats_bayes(alpha, ridge, noise):

@@ -4,10 +4,13 @@ import re
 import warnings
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import dimfree as df
+from dimfree.dataset.committee.figure import draw
 from dimfree.dataset.committee.linear import solve_linear
 from dimfree.dataset.committee.problem_model import network_model, network_start
 from dimfree.dataset.committee.theory import SeveralUnits
@@ -82,6 +85,14 @@ def network(**changes):
         ({"data.labels": "sign", "data.flip": 0.6}, "flip must be at least 0 and below 0.5; got 0.6"),
         ({"data.labels": "logistic", "data.noise": 0.1}, "which are random by themselves"),
         ({"data.second_layer": [1.0]}, "second_layer has 1 entries for 2 units"),
+        ({"training.loss": "exponential"}, "loss 'exponential' needs labels of ±1"),
+        ({"training.loss": {"kind": "hinge", "margin": 0.5}}, "loss 'hinge' needs labels of ±1"),
+        (
+            {"training.loss": "cross-entropy"},
+            "cross-entropy is for several outputs, and networks on a data set have one",
+        ),
+        ({"training.loss": "hubber"}, "there is no loss 'hubber'; did you mean 'huber'"),
+        ({"data.labels": "sign", "data.noise_law": {"student": 3.0}}, 'noise_law is for labels = "value"'),
     ],
 )
 def test_problems_that_make_no_sense_are_refused_in_a_sentence(changes, message):
@@ -122,6 +133,97 @@ def test_classes_have_a_test_error_and_the_logistic_loss():
     )
 
 
+LOSSES = [
+    ("sign", "squared-hinge", None),
+    ("sign", {"kind": "hinge", "margin": 0.5}, None),
+    ("sign", {"kind": "smooth-hinge", "smoothing": 0.2}, "smooth-hinge"),
+    ("value", {"kind": "huber", "threshold": 0.5}, "huber"),
+    ("value", {"kind": "insensitive", "tube": 0.2}, "insensitive"),
+    ("value", "correlation", None),
+    ("value", lambda f, y: (f - y) ** 4, None),
+]
+
+
+@pytest.mark.parametrize(("labels", "loss", "name"), LOSSES)
+def test_losses_are_those_of_fresh_samples_and_of_data_sets(labels, loss, name):
+    problem = network(**{"data.labels": labels, "data.noise": 0.0, "training.loss": loss})
+    assert problem.training.loss == (name or problem.training.loss)
+    if not callable(loss):
+        assert df.loads(df.dumps(problem)) == problem
+    F, y = jnp.linspace(-2.03, 2.01, 9), jnp.where(jnp.arange(9) % 2, 1.0, -1.0)
+    given = network_model(problem).loss
+    slope = jax.vmap(jax.grad(given))(F, y)
+    np.testing.assert_allclose(-slope, given.error(F, y), atol=1e-12)
+    assert float(jnp.abs(slope).max()) > 0.1
+
+
+POLYNOMIAL = {"kind": "multi-index", "samples": 3.0, "terms": [[1, 0], [1, 1]], "noise": 0.05}
+STUDENT = {"kind": "teacher", "units": 2, "samples": 2.0, "noise": 0.3, "noise_law": {"student": 4.0}}
+
+
+def drawn_title(problem):
+    """Of the figure of a comparison."""
+    figure, seen = Figure(), df.simulate(problem.replace(**RUN | {"run.replicas": 1}))
+    draw(figure, problem, {"multi-pass": seen})
+    return figure.get_suptitle()
+
+
+def test_labels_of_several_directions_are_those_of_fresh_samples():
+    fresh = df.loads(FRESH).replace(data={key: value for key, value in POLYNOMIAL.items() if key != "samples"})
+    problem = network(data=POLYNOMIAL)
+    assert df.loads(df.dumps(problem)) == problem
+    assert "polynomial of 2 directions" in drawn_title(problem)
+    assert "teacher of 2 erf" in drawn_title(network())
+    fields = jnp.asarray([[0.3, -1.2], [1.0, 2.0]])
+    np.testing.assert_allclose(model_of(problem).target(fields), [0.3 - 0.36, 1.0 + 2.0])
+    np.testing.assert_array_equal(model_of(problem).target(fields), model_of(fresh).target(fields))
+
+
+def test_the_square_loss_of_linear_units_sees_the_variance_of_heavy_tails():
+    linear = {"network.activation": "linear", "training.learning_rate": 0.3, **RUN}
+    heavy, gaussian = (
+        df.solve(network(data=STUDENT | changes, **linear))
+        for changes in ({}, {"noise": 0.6, "noise_law": "gaussian"})  # 4/(4 - 2) of its squared scale
+    )
+    np.testing.assert_allclose(heavy["train_loss"], gaussian["train_loss"], rtol=1e-12)
+
+
+def test_forces_without_variance_have_no_theory():
+    wild = network(data=STUDENT | {"noise_law": {"student": 1.5}})
+    assert "the noise has no variance" in df.theories.DMFT().refuses(wild, model_of(wild))
+    tame = wild.replace(**{"training.loss": "absolute"})
+    assert df.theories.DMFT().refuses(tame, model_of(tame)) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("data", "changes"),
+    [
+        (POLYNOMIAL, {"network.activation": "relu", "training.learning_rate": 0.4}),
+        (STUDENT, {"training.loss": "absolute", "training.batch_fraction": 0.5}),
+        (STUDENT, {"training.loss": {"kind": "huber", "threshold": 0.5}, "training.momentum": 0.5}),
+    ],
+)
+def test_dmft_is_where_training_on_other_labels_is(data, changes):
+    problem = network(data=data, **changes).replace(
+        **{"dimension": 600, "run.until": 8.0, "run.points": 6, "run.replicas": 30, "network.second_layer": "fixed"}
+    )
+    for name, z in scores(problem, ("M", "Q", "train_loss", "risk")).items():
+        assert np.sqrt((z**2).mean()) < 2, (name, z)
+        assert np.abs(z).max() < 4.5, (name, z)
+
+
+def scores(problem, names):
+    """z of multi-pass against dmft, for all times but the first."""
+    real, theory = df.simulate(problem), df.solve(problem)
+    found = {}
+    for name in names:
+        pair = [one[name].transpose("time", "replica", ...).values[1:] for one in (real, theory)]
+        error = np.hypot(*(values.std(axis=1, ddof=1) / values.shape[1] ** 0.5 for values in pair))
+        found[name] = (pair[0].mean(axis=1) - pair[1].mean(axis=1)) / error
+    return found
+
+
 CLASSES = [
     {"data.labels": "sign", "data.flip": 0.2, "data.noise": 0.0, "training.loss": "logistic"},
     {"data.labels": "logistic", "data.slope": 3.0, "data.noise": 0.0, "training.loss": "logistic"},
@@ -144,11 +246,7 @@ def test_dmft_is_where_training_on_random_classes_is(classes):
     problem = network(**classes).replace(
         **{"dimension": 600, "run.until": 12.0, "run.points": 9, "run.replicas": 40, "network.second_layer": "fixed"}
     )
-    real, theory = df.simulate(problem), df.solve(problem)
-    for name in ("M", "train_loss", "train_error", "risk", "test_error"):
-        pair = [one[name].transpose("time", "replica", ...).values[1:] for one in (real, theory)]
-        error = np.hypot(*(values.std(axis=1, ddof=1) / values.shape[1] ** 0.5 for values in pair))
-        z = (pair[0].mean(axis=1) - pair[1].mean(axis=1)) / error
+    for name, z in scores(problem, ("M", "train_loss", "train_error", "risk", "test_error")).items():
         assert np.sqrt((z**2).mean()) < 2, (name, z)
         assert np.abs(z).max() < 4.5, (name, z)
 
@@ -163,12 +261,12 @@ def test_linear_units_are_exact_and_have_responses():
 def test_the_bias_of_paths_is_said_and_small_by_default():
     problem = network(**{"run.until": 120.0, "data.samples": 40.0})
     model = model_of(problem)
-    (said,) = SeveralUnits(4000, 4).warns(problem, model)
+    (said,) = SeveralUnits(4000, 4, None).warns(problem, model)
     assert "may have a bias of up to 20.0%" in said
     assert "DMFT(paths=640000)" in said
-    assert not SeveralUnits(640_000, 4).warns(problem, model)
+    assert not SeveralUnits(640_000, 4, None).warns(problem, model)
     short = network(**{"run.until": 30.0})
-    assert not SeveralUnits(4000, 4).warns(short, model_of(short))
+    assert not SeveralUnits(4000, 4, None).warns(short, model_of(short))
 
 
 LINEAR = {"network.activation": "linear", "network.second_layer": "fixed", "data.samples": 4.0}
@@ -211,9 +309,9 @@ def test_a_rate_at_which_straight_units_do_not_settle_is_named():
     fast, slow = (
         network(**relu, **{"training.learning_rate": rate}) for rate in (1.0, 0.8)
     )  # 2/(|u|² (1 + 2)²/2) = 8/9
-    (said,) = SeveralUnits(4000, 4).warns(fast, model_of(fast))
+    (said,) = SeveralUnits(4000, 4, None).warns(fast, model_of(fast))
     assert "learning_rate = 1 is above about 0.89, from where on relu units no longer settle down" in said
-    assert not SeveralUnits(4000, 4).warns(slow, model_of(slow))
+    assert not SeveralUnits(4000, 4, None).warns(slow, model_of(slow))
 
 
 def test_more_paths_than_memory_are_refused_before_they_are_drawn(monkeypatch):

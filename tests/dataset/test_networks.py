@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from network_models import BROKEN, CORRELATED, ONE, TWO, model, rms
 
 import dimfree as df
 from dimfree.dataset.committee.batches import Batches
 from dimfree.dataset.committee.descent import run_memory, run_network
 from dimfree.dataset.committee.fresh import solve_fresh
 from dimfree.dataset.committee.linear import solve_linear
-from dimfree.dataset.committee.model import CommitteeModel
 from dimfree.dataset.committee.paths import bias, default_paths, memory, solve_paths
 from dimfree.dataset.committee.protocol import check_protocol
 from dimfree.dataset.committee.spectral import solve_spectral
@@ -24,40 +24,9 @@ from dimfree.dataset.dmft.paths import solve_ensemble
 from dimfree.dataset.dmft.square import solve
 from dimfree.dataset.multi_pass_model import multi_pass_model
 from dimfree.errors import ProblemError, RefusalError
-from dimfree.functions.label_law import GaussianValues
 from dimfree.functions.loss import loss
-from dimfree.functions.named import activation
-from dimfree.functions.sample_loss import SquareLoss
-from dimfree.functions.schedule import Constant, Power
-from dimfree.functions.target import Committee
+from dimfree.functions.schedule import Power
 from stages import gating
-
-TWO = CommitteeStart(np.array([[0.2, 0.1], [-0.1, 0.3]]), np.array([[1.0, 0.2], [0.2, 0.8]]), np.array([1.0, -0.6]))
-BROKEN = CommitteeStart(np.array([[0.4, 0.1], [0.1, 0.3]]), np.array([[1.0, 0.1], [0.1, 0.8]]), np.ones(2))
-ONE = CommitteeStart(np.array([[0.3]]), np.array([[1.0]]), np.ones(1))
-CORRELATED = [[1.0, 0.3], [0.3, 1.2]]
-
-
-def model(start=TWO, *, units="linear", taught=None, P=None, schedule=None, **changes):
-    """A network whose teacher has as many units as the start knows."""
-    p, k = start.M.shape
-    structure = {"protocol": "vanilla", "train_a": False, "spherical": False, "rescaled": False, "d": 200}
-    numbers = dict.fromkeys(("Delta", "lambda_", "eta_a", "lambda_a", "tau", "beta", "temperature"), 0.0)
-    numbers |= {"alpha": 2.0, "eta": 0.3, "b": 1.0}
-    structure |= {name: value for name, value in changes.items() if name in structure}
-    numbers |= {name: value for name, value in changes.items() if name in numbers}
-    assert {*changes} <= {*structure, *numbers}
-    return CommitteeModel(
-        width=p,
-        activation=activation(units),
-        target=Committee(activation(taught or units), jnp.ones(k), jnp.asarray(np.eye(k) if P is None else P)),
-        labels=GaussianValues(),
-        loss=SquareLoss(),
-        schedule=schedule or Constant(),
-        **structure,
-        **{name: jnp.asarray(value) for name, value in numbers.items()},
-    )
-
 
 FULL = [
     {"alpha": 2.0, "beta": 0.4, "lambda_": 0.05, "Delta": 0.1, "eta_a": 0.5, "lambda_a": 0.02, "train_a": True},
@@ -119,10 +88,6 @@ def z_scores(first, second, names=("M", "Q", "train_loss")):
         error = np.hypot(x.std(axis=0, ddof=1) / len(x) ** 0.5, y.std(axis=0, ddof=1) / len(y) ** 0.5)
         scores[name] = np.where(error > 1e-12, (x.mean(axis=0) - y.mean(axis=0)) / np.maximum(error, 1e-12), 0.0)
     return scores
-
-
-def rms(values):
-    return float(np.sqrt(np.mean(values**2)))
 
 
 NETWORKS = {

@@ -44,7 +44,7 @@ def top(model: MultiPassModel) -> Float[Array, ""]:
 
 
 def spectrum(model: MultiPassModel) -> Spectrum:
-    """That of the bulk."""
+    """The spectrum of the bulk."""
     return marchenko_pastur(model.alpha, model.Delta)
 
 

@@ -17,7 +17,7 @@ class Batches:
         self.groups = self._cut() if self.protocol in IN_GROUPS else np.zeros(count, int)
 
     def at(self, t: int) -> Bool[np.ndarray, " count"]:
-        """Who is in the batch of step t; steps are asked for one after another."""
+        """Which samples are in the batch of step t; must be called for t = 0, 1, 2, ... in order."""
         number = round(1 / self.b)
         match self.protocol:
             case "one-pass":
@@ -39,7 +39,7 @@ class Batches:
         return self.rng.permutation(self.count) % round(1 / self.b)
 
     def _chosen(self, among: Bool[np.ndarray, " count"], probability: float) -> Bool[np.ndarray, " count"]:
-        """Each of them with this probability."""
+        """Choose each of them with this probability."""
         if not self.exact:
             return among & (self.rng.random(self.count) < probability)
         candidates, chosen = np.flatnonzero(among), np.zeros(self.count, bool)

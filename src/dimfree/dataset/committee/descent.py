@@ -21,6 +21,13 @@ from dimfree.errors import DivergenceError, ProblemError
 from dimfree.machine import refuse_above_memory
 
 
+class Push(NamedTuple):
+    """A constant field on every weight from a step on: `field` times a sign of its own, the same in every run of a data set."""
+
+    since: int
+    field: float
+
+
 class CommitteeRun(NamedTuple):
     """Observables of one data set at the asked steps."""
 
@@ -30,6 +37,7 @@ class CommitteeRun(NamedTuple):
     train_loss: Float64[np.ndarray, " t"]
     train_error: Float64[np.ndarray, " t"]
     C: Float64[np.ndarray, "t t p p"]
+    along: Float64[np.ndarray, "t p"]  # W s/d, s being the signs of a push
 
 
 def run_memory(model: CommitteeModel, times: int) -> float:
@@ -39,9 +47,13 @@ def run_memory(model: CommitteeModel, times: int) -> float:
 
 
 def run_network(
-    model: CommitteeModel, start: CommitteeStart, at: Int[np.ndarray, " t"], key: Key[Array, ""]
+    model: CommitteeModel,
+    start: CommitteeStart,
+    at: Int[np.ndarray, " t"],
+    key: Key[Array, ""],
+    push: Push | None = None,
 ) -> CommitteeRun:
-    """One data set, at the steps `at`, which rise from 0."""
+    """One data set, at the steps `at`, which rise; runs with one key have the same data, batches and noise."""
     model.check(start, int(at[-1]))
     if model.d < model.width + model.units:
         raise ProblemError(
@@ -49,13 +61,14 @@ def run_network(
         )
     refuse_above_memory(run_memory(model, len(at)), "the data set", "lower dimension or data.samples")
     with threadpool_limits(1):  # data sets share the cores, one each
-        return _Run(model, start, key).solve(at)
+        return _Run(model, start, key, push).solve(at)
 
 
 class _Run:
     """Weights, velocities and second layer on one data set."""
 
-    def __init__(self, model: CommitteeModel, start: CommitteeStart, key: Key[Array, ""]) -> None:
+    def __init__(self, model: CommitteeModel, start: CommitteeStart, key: Key[Array, ""], push: Push | None) -> None:
+        self.push, self.signs = push, np.where(np.asarray(jax.random.bits(key, (model.width, model.d))) % 2, 1.0, -1.0)
         self.model, p, k, d = model, model.width, model.units, model.d
         self.rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
         n, P = max(1, round(float(model.alpha) * d)), np.asarray(model.target.P)
@@ -69,7 +82,7 @@ class _Run:
         self.batches = Batches(model, n, self.rng, exact=False)
 
     def solve(self, at: Int[np.ndarray, " t"]) -> CommitteeRun:
-        """All steps; a look at the asked ones."""
+        """Take all steps, and observe at those that were asked for."""
         weights, seen, rates = [], [], self.model.rates(int(at[-1]) + 1)
         for done, eta in enumerate(rates):
             if done in at:
@@ -85,7 +98,8 @@ class _Run:
         W, k, d = np.stack(weights), self.model.units, self.model.d
         C = np.einsum("tin,ujn->tuij", W, W, optimize=True) / d
         a, loss, wrong = (np.stack(values) for values in zip(*seen, strict=True))
-        return CommitteeRun(W[..., :k] @ self.root.T / d**0.5, np.einsum("ttij->tij", C), a, loss, wrong, C)
+        M, along = W[..., :k] @ self.root.T / d**0.5, np.einsum("tin,in->ti", W, self.signs) / d
+        return CommitteeRun(M, np.einsum("ttij->tij", C), a, loss, wrong, C, along)
 
     def _forces(self, x: Float32[np.ndarray, "m d"], y: Float64[np.ndarray, " m"]) -> Forces:
         h = (x @ (self.W / self.model.d**0.5).astype(np.float32).T).T.astype(float)
@@ -102,6 +116,8 @@ class _Run:
         active = (model.gradient_scale * inside).astype(float)
         gradient = ((np.asarray(now.f) * active).astype(np.float32) @ x).astype(float) / d**0.5
         self.V = beta * self.V - eta * (float(model.lambda_) * self.W + gradient)
+        if self.push and t >= self.push.since:
+            self.V += eta * self.push.field * self.signs
         if temperature := float(model.temperature):
             self.V += (2 * temperature * eta) ** 0.5 * self.rng.standard_normal(self.W.shape)
         if model.train_a:

@@ -63,7 +63,7 @@ def _title(problem: NetworkProblem) -> str:
     )
     momentum = f", momentum {training.momentum:g}" if training.momentum else ""
     return (
-        f"{network.width} {network.activation} units, teacher of {data.units} {data.activation}, {data.samples:g} samples per "
+        f"{network.width} {network.activation} units, {data.in_words}, {data.samples:g} samples per "
         f"dimension, rate {training.learning_rate:g}, {batch}{momentum},\n{trained_layers(network.trained)}; simulation in "
         f"dimension {problem.dimension}"
     )

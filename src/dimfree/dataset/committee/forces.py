@@ -10,7 +10,7 @@ from dimfree.dataset.committee.model import CommitteeModel
 
 
 class Forces(NamedTuple):
-    """Of every sample, whether it is in the batch or not; without the factor g s."""
+    """The forces of every sample, whether it is in the batch or not, without the factor g s."""
 
     loss: Float[Array, ""]  # mean over all samples
     wrong: Float[Array, ""]  # how often the sign of F is not that of the label
@@ -26,3 +26,15 @@ def forces(model: CommitteeModel, a: Float[Array, " p"], h: Float[Array, "p n"],
     slope = -model.loss.error(F, y)
     f = (a / model.width)[:, None] * slope * model.activation.derivative(h)
     return Forces(model.loss(F, y).mean(), jnp.mean(F * y <= 0), f, slope * sigma / model.width)
+
+
+@jax.jit
+def curvature(
+    model: CommitteeModel, a: Float[Array, " p"], h: Float[Array, "p n"], y: Float[Array, " n"]
+) -> Float[Array, "p p n"]:
+    """d f_i/d h_j of every sample without the factor g s, the bracket of equation (4); for forces that jump nowhere."""
+    u, F = a / model.width, model.output(a, model.activation(h))
+    slope, bent = jax.jvp(lambda out: -model.loss.error(out, y), (F,), (jnp.ones_like(F),))
+    pull = u[:, None] * model.activation.derivative(h)
+    own = slope * u[:, None] * model.activation.second_derivative(h)
+    return bent * pull[:, None] * pull[None] + own[:, None] * jnp.eye(model.width)[..., None]

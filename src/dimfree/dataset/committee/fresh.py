@@ -3,6 +3,7 @@
 docs/theory/committee-dmft.md, equation (9): what the path DMFT with one-pass batches must be, for the square loss of values.
 """
 
+from dataclasses import replace
 from typing import NamedTuple, cast
 
 import jax
@@ -32,6 +33,7 @@ def solve_fresh(model: CommitteeModel, start: CommitteeStart, steps: int) -> Fre
         raise RefusalError(
             "the closed recursion is for the square loss of values and a fixed second layer, without momentum."
         )
+    model = replace(model, Delta=model.noise_variance)
     state = Overlaps(jnp.asarray(start.Q), jnp.asarray(start.M), jnp.asarray(start.a))
     seen = [state]
     for eta in model.rates(steps):

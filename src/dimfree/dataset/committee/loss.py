@@ -1,23 +1,14 @@
 """The losses of data sets as functions l(F, y) of the output of a network."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dimfree.functions.convex import Loss
 from dimfree.functions.loss import loss
-from dimfree.functions.sample_loss import (
-    AbsoluteLoss,
-    Coordinate,
-    HingeLoss,
-    HuberLoss,
-    LogisticLoss,
-    MarginLoss,
-    ResidualLoss,
-    SampleLoss,
-    SquareLoss,
-)
+from dimfree.functions.sample_loss import Coordinate, HuberLoss, MarginLoss, ResidualLoss, SampleLoss
+from dimfree.functions.written_loss import written_loss
 
 
 class ConvexMargin(MarginLoss):
@@ -33,6 +24,11 @@ class ConvexMargin(MarginLoss):
     def slope(self, m: Float[Array, "..."]) -> Float[Array, "..."]:
         """Its derivative."""
         return self.inner.derivative(m)
+
+    @property
+    def continuous(self) -> bool:
+        """As the function says."""
+        return self.inner.smooth
 
 
 class ConvexResidual(ResidualLoss):
@@ -50,18 +46,19 @@ class ConvexResidual(ResidualLoss):
         """Its derivative in the residual."""
         return -self.inner.derivative(1 - r)
 
+    @property
+    def continuous(self) -> bool:
+        """As the function says."""
+        return self.inner.smooth
 
-def network_loss(name: str, width: float) -> SampleLoss:
-    """The loss with this name of data-set problems; averages over fresh samples know most of them by a class of their own."""
-    number = jnp.asarray(width, dtype=float)
-    known: dict[str, SampleLoss] = {
-        "square": SquareLoss(),
-        "logistic": LogisticLoss(),
-        "hinge": HingeLoss(jnp.ones(())),
-        "absolute": AbsoluteLoss(),
-        "huber": HuberLoss(number),
-    }
-    if name in known:
-        return known[name]
-    convex = loss(name, width)
-    return ConvexResidual(convex) if convex.of_residual else ConvexMargin(convex)
+
+def network_loss(written: Any, width: float, *, classes: bool) -> SampleLoss:
+    """The loss of a problem, with the width that data sets give beside its name."""
+    match written:
+        case "huber":
+            return HuberLoss(jnp.asarray(width, dtype=float))
+        case "smooth-hinge" | "insensitive":
+            convex = loss(written, width)
+            return ConvexResidual(convex) if convex.of_residual else ConvexMargin(convex)
+        case _:
+            return written_loss(written, classes)

@@ -94,9 +94,19 @@ class CommitteeModel(RevisitedModel):
         )
 
     @property
+    def smooth(self) -> bool:
+        """Whether forces jump nowhere, so that they have a response (3.1)."""
+        return self.loss.continuous and not self.activation.kinks
+
+    @property
     def square(self) -> bool:
         """Whether it is the square loss of values."""
         return isinstance(self.loss, SquareLoss) and not self.labels.signs
+
+    @property
+    def noise_variance(self) -> Float[Array, ""]:
+        """Of labels that are values: all of the noise that the square loss sees."""
+        return self.labels.variance(self.Delta)
 
     def rates(self, steps: int) -> Float64[np.ndarray, " steps"]:
         """eta at every step."""

@@ -15,12 +15,13 @@ from jaxtyping import Array, Float64, Key
 from threadpoolctl import threadpool_limits
 
 from dimfree.dataset.committee.batches import Batches
-from dimfree.dataset.committee.forces import forces
+from dimfree.dataset.committee.forces import curvature, forces
 from dimfree.dataset.committee.frame import Frame
 from dimfree.dataset.committee.model import CommitteeModel
+from dimfree.dataset.committee.response import PATHS, Response
 from dimfree.dataset.committee.start import CommitteeStart
 from dimfree.dataset.dmft.basis import Basis
-from dimfree.errors import DivergenceError, ProblemError
+from dimfree.errors import DivergenceError, ProblemError, RefusalError
 from dimfree.machine import refuse_above_memory
 
 FEWEST = 4000
@@ -36,40 +37,60 @@ class CommitteeDMFT(NamedTuple):
     train_loss: Float64[np.ndarray, " n"]
     train_error: Float64[np.ndarray, " n"]  # how often the sign of the output is not that of the label
     C: Float64[np.ndarray, "n n p p"]  # W(t) W(t')^T/d
+    R: Float64[np.ndarray, "n n p p"] | None  # responses of weights and forces, where they were asked for
+    K: Float64[np.ndarray, "n n p p"] | None
 
 
 def default_paths(model: CommitteeModel, steps: int) -> int:
-    """As many as make the bias alpha p T/P one per cent at most (trap 7), and not fewer than 4000."""
+    """The number of paths for which the bias alpha p T/P is at most one per cent (trap 7), at least 4000."""
     return max(FEWEST, ceil(_PER_BIAS * float(model.alpha) * model.width * steps))
 
 
 def bias(model: CommitteeModel, steps: int, paths: int) -> float:
-    """About the relative excess of the noise kernel with so many paths (trap 7)."""
+    """Roughly by what share the noise kernel is too large with so many paths (trap 7)."""
     return float(model.alpha) * model.width * steps / paths
 
 
 def fewest_paths(model: CommitteeModel, steps: int) -> int:
-    """Below, the functions of the path fill their space."""
+    """The smallest number of paths; with fewer, functions of the path would fill the space in which they lie."""
     return 2 * _rows(model, steps + 1)
 
 
-def memory(model: CommitteeModel, steps: int, paths: int) -> float:
-    """Bytes: the basis, what is computed of one step, and the coefficients at all steps."""
+def memory(model: CommitteeModel, steps: int, paths: int, *, responses: bool = False) -> float:
+    """Bytes: the basis, what is computed of one step, and the coefficients at all steps; derivatives of the paths."""
     rows, p = _rows(model, steps + 1), model.width
-    return 8.0 * paths * (rows + 12 * p) + 8.0 * rows * (rows + 2 * p * (steps + 1)) + 8.0 * (p * (steps + 1)) ** 2
+    known = 8.0 * paths * (rows + 12 * p) + 8.0 * rows * (rows + 2 * p * (steps + 1)) + 8.0 * (p * (steps + 1)) ** 2
+    return known + (2.0 * min(paths, PATHS) * (p * (steps + 4)) ** 2 if responses else 0.0)
 
 
 def solve_paths(
-    model: CommitteeModel, start: CommitteeStart, steps: int, key: Key[Array, ""], paths: int
+    model: CommitteeModel,
+    start: CommitteeStart,
+    steps: int,
+    key: Key[Array, ""],
+    paths: int,
+    *,
+    responses: bool = False,
 ) -> CommitteeDMFT:
-    """One ensemble of paths, step by step."""
+    """One ensemble of paths, step by step; `responses` adds R and K, for forces that jump nowhere."""
     model.check(start, steps)
+    if responses and not model.smooth:
+        raise RefusalError(no_response(model))
     if paths < (least := fewest_paths(model, steps)):
         raise ProblemError(f"{paths} paths are too few for {steps} steps of {model.width} units; use at least {least}.")
     what = f"the DMFT of {steps} steps with {paths} paths of {model.width} units"
-    refuse_above_memory(memory(model, steps, paths), what, "use fewer paths or fewer steps")
+    refuse_above_memory(memory(model, steps, paths, responses=responses), what, "use fewer paths or fewer steps")
     with threadpool_limits(1):  # threads wait for each other longer than these products take
-        return _Ensemble(model, start, steps + 1, key, paths).solve()
+        return _Ensemble(model, start, steps + 1, key, paths, responses).solve()
+
+
+def no_response(model: CommitteeModel) -> str:
+    """Why forces that jump have no response, in one sentence."""
+    jumps = f"{model.activation.name} units bend" if model.activation.kinks else "the slope of the loss jumps"
+    return (
+        f"responses need forces that jump nowhere, and {jumps}; choose smooth units and a smooth loss (such as erf, and huber), "
+        "or leave responses out."
+    )
 
 
 def _rows(model: CommitteeModel, times: int) -> int:
@@ -81,8 +102,9 @@ class _Ensemble:
     """P paths, and the weights and the second layer that they imply."""
 
     def __init__(
-        self, model: CommitteeModel, start: CommitteeStart, times: int, key: Key[Array, ""], paths: int
+        self, model: CommitteeModel, start: CommitteeStart, times: int, key: Key[Array, ""], paths: int, responses: bool
     ) -> None:
+        self.response = Response(model, times) if responses else None
         seed = np.asarray(jax.random.key_data(key)).tolist()
         self.model, self.times, self.rng = model, times, np.random.default_rng(seed)
         self.alpha, self.lambda_, self.beta = float(model.alpha), float(model.lambda_), float(model.beta)
@@ -106,25 +128,32 @@ class _Ensemble:
         frame, seen = self.frame, np.empty((2, self.times))
         for t in range(self.times):
             h = self.m[t] @ self.zeta + frame.field(t, self.alpha)  # (6)
-            now = forces(self.model, jnp.asarray(self.a[t]), jnp.asarray(h), self.y)
+            a, h = jnp.asarray(self.a[t]), jnp.asarray(h)
+            now = forces(self.model, a, h, self.y)
             seen[:, t] = now.loss, now.wrong
             if not np.isfinite(seen[0, t]):
                 eta = float(self.model.eta)
                 raise DivergenceError(
                     f"the paths diverge at step {t} with eta = {eta:g}; lower eta (try {eta / 4:.2g})."
                 )
+            active = self.model.gradient_scale * self.batches.at(t)
+            if self.response:
+                few = slice(min(PATHS, len(active)))
+                self.response.see(t, active[few] * np.asarray(curvature(self.model, a, h[:, few], self.y[few])))
             if t + 1 < self.times:
                 with np.errstate(over="ignore", invalid="ignore"):  # seen at the next step
-                    self._step(t, np.asarray(now.f), np.asarray(now.on_a))
+                    self._step(t, active, np.asarray(now.f), np.asarray(now.on_a))
         A, m = frame.A, self.m
         C = np.einsum("tij,ukj->tuik", A, A, optimize=True) + np.einsum("tir,ukr->tuik", m, m)
         Q = np.einsum("ttij->tij", C)
-        return CommitteeDMFT(m @ self.root.T, Q, self.a, seen[0], seen[1], C)
+        R, K = (self.response.R, self.response.K) if self.response else (None, None)
+        return CommitteeDMFT(m @ self.root.T, Q, self.a, seen[0], seen[1], C, R, K)
 
-    def _step(self, t: int, f: Float64[np.ndarray, "p P"], on_a: Float64[np.ndarray, "p P"]) -> None:
+    def _step(
+        self, t: int, active: Float64[np.ndarray, " P"], f: Float64[np.ndarray, "p P"], on_a: Float64[np.ndarray, "p P"]
+    ) -> None:
         """Equations (7), (8) and (3): weights and second layer from the old ones."""
         model, frame, eta, alpha = self.model, self.frame, self.rates[t], self.alpha
-        active = model.gradient_scale * self.batches.at(t)
         f, paths, A = f * active, f.shape[1], frame.A
         reaction = frame.write(t, f)
         self.v_A = self.beta * self.v_A - eta * (self.lambda_ * A[t] + alpha**0.5 * frame.L[t])
@@ -133,9 +162,12 @@ class _Ensemble:
             self.v_A[:, frame.heat(len(f))] += (2 * self.T * eta) ** 0.5 * np.eye(len(f))
         self.v_m = self.beta * self.v_m - eta * (self.lambda_ * self.m[t] + alpha * f @ self.zeta.T / paths)
         A[t + 1], self.m[t + 1] = A[t] + self.v_A, self.m[t] + self.v_m
+        nu = np.ones(len(f))
         if model.spherical:
             nu = (self.norms / ((A[t + 1] ** 2).sum(axis=1) + (self.m[t + 1] ** 2).sum(axis=1))) ** 0.5
             A[t + 1], self.m[t + 1] = nu[:, None] * A[t + 1], nu[:, None] * self.m[t + 1]
+        if self.response:
+            self.response.step(t, nu)
         if model.train_a:
             pull = float(model.lambda_a) * self.a[t] + alpha * on_a @ active / paths
             self.v_a = self.beta * self.v_a - eta * float(model.eta_a) * pull

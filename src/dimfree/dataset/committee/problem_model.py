@@ -6,28 +6,24 @@ from jaxtyping import Array, Key
 
 from dimfree.dataset.committee.loss import network_loss
 from dimfree.dataset.committee.model import CommitteeModel
-from dimfree.dataset.committee.problem import DataSetTeacher, NetworkProblem
+from dimfree.dataset.committee.problem import DataSetMultiIndex, DataSetTeacher, NetworkProblem
 from dimfree.dataset.committee.start import CommitteeStart
 from dimfree.errors import ProblemError
-from dimfree.functions.label_law import GaussianValues, LabelLaw, LogisticClasses, Signs
+from dimfree.functions.label_law import GaussianValues, LabelLaw, LogisticClasses, Signs, StudentValues
 from dimfree.functions.named import activation
 from dimfree.functions.schedule import schedule
-from dimfree.functions.target import Committee
+from dimfree.functions.target import Committee, HermiteLink, Target
 from dimfree.problem.network import canonical_layer, prefactor
+from dimfree.problem.noise_law import Student
 from dimfree.problem.start import OverlapStart, SphereStart
 
 
 def network_model(problem: NetworkProblem) -> CommitteeModel:
     """Structure and numbers of a problem."""
     data, network, training = problem.data, problem.network, problem.training
-    sigma, taught = activation(network.activation), activation(data.activation)
-    for key, function in (("network", sigma), ("data", taught)):
-        if function.is_constant:
-            raise ProblemError(
-                f"{key}.activation ({function.name}) is constant, so that nothing can be learned; choose another one."
-            )
-    layer = np.broadcast_to(np.asarray(data.second_layer, dtype=float), (data.units,))
-    stretch = data.units * prefactor(data.scaling, data.units)
+    sigma, target = activation(network.activation), _target(data)
+    if sigma.is_constant:
+        raise _constant("network", sigma.name)
     decay_a = training.weight_decay if training.second_layer_decay == "same" else training.second_layer_decay
     numbers = {
         "alpha": data.samples,
@@ -49,21 +45,42 @@ def network_model(problem: NetworkProblem) -> CommitteeModel:
         spherical=training.spherical,
         rescaled=training.gradient == "mean",
         activation=sigma,
-        target=Committee(taught, jax.device_put(layer * stretch), jax.device_put(data.teacher_overlap)),
+        target=target,
         labels=_label_law(data),
-        loss=network_loss(training.loss, training.width),
+        loss=network_loss(training.loss, training.width, classes=data.labels != "value"),
         schedule=schedule(training.schedule),
         **{name: jax.device_put(float(number)) for name, number in numbers.items()},
     )
 
 
-def _label_law(data: DataSetTeacher) -> LabelLaw:
+def _target(data: DataSetTeacher | DataSetMultiIndex) -> Target:
+    """f* in the canonical scaling."""
+    P = jax.device_put(data.teacher_overlap)
+    if isinstance(data, DataSetMultiIndex):
+        terms, coefficients = data.expansion
+        return HermiteLink(terms, jax.device_put(np.array(coefficients)), P)
+    taught = activation(data.activation)
+    if taught.is_constant:
+        raise _constant("data", taught.name)
+    layer = np.broadcast_to(np.asarray(data.second_layer, dtype=float), (data.units,))
+    return Committee(taught, jax.device_put(layer * data.units * prefactor(data.scaling, data.units)), P)
+
+
+def _constant(section: str, name: str) -> ProblemError:
+    return ProblemError(
+        f"{section}.activation ({name}) is constant, so that nothing can be learned; choose another one."
+    )
+
+
+def _label_law(data: DataSetTeacher | DataSetMultiIndex) -> LabelLaw:
     """Values with noise, or classes."""
     match data.labels:
         case "sign":
             return Signs(jax.device_put(data.flip), blurred=data.noise > 0)
         case "logistic":
             return LogisticClasses(jax.device_put(data.slope))
+        case _ if isinstance(data.noise_law, Student):
+            return StudentValues(jax.device_put(data.noise_law.student))
         case _:
             return GaussianValues()
 

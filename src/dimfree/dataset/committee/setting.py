@@ -17,8 +17,8 @@ VARIABLES = {
     "Q": Variable((*_UNIT, "unit_"), "1", "overlaps between students, W Wᵀ/d"),
     "a": Variable(_UNIT, "1", "second layer in the canonical scaling"),
     "C": Variable(_TWO, "1", "overlaps W(t) W(t')ᵀ/d of the weights at two times"),
-    "R": Variable(_TWO, "1", "response of the weights at t to a kick at t', per dimension; linear units only"),
-    "K": Variable(_TWO, "1", "response of the forces on one sample to a shift of its fields; linear units only"),
+    "R": Variable(_TWO, "1", "response of the weights at t to a kick at t', per dimension"),
+    "K": Variable(_TWO, "1", "response of the forces on one sample to a shift of its fields"),
 }
 
 SETTING = Setting(

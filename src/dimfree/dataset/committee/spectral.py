@@ -37,7 +37,7 @@ def solve_spectral(model: CommitteeModel, start: CommitteeStart, steps: int) -> 
             "the spectral route is for linear units, a linear teacher and full batches at temperature 0."
         )
     model.check(start, steps)
-    P, alpha, Delta = np.asarray(model.target.P), float(model.alpha), float(model.Delta)
+    P, alpha, Delta = np.asarray(model.target.P), float(model.alpha), float(model.noise_variance)
     (p, k), beta, lambda_ = start.M.shape, float(model.beta), float(model.lambda_)
     found = marchenko_pastur(model.alpha, jnp.ones(()))
     x, weight = (np.asarray(part) for part in found)

@@ -1,7 +1,8 @@
 """Which learning rates a network on a data set can take (docs/theory/committee-dmft.md, section 5.7 and trap 11).
 
-Linear units with a fixed second layer move along w_eff = sum_i u_i w_i only, as one unit does at the rate eta |u|². For units of
-straight pieces the same limit with the mean square of their slope is where training stops to settle down.
+Linear units with a fixed second layer move along w_eff = sum_i u_i w_i only, as one unit does at the rate eta |u|². For
+piecewise-linear units the same formula, with the mean square of their slope, gives the rate above which training no longer
+settles down.
 """
 
 import jax.numpy as jnp
@@ -45,7 +46,7 @@ def unstable(model: CommitteeModel, a: Float64[np.ndarray, " p"]) -> str | None:
 
 
 def restless(model: CommitteeModel, a: Float64[np.ndarray, " p"]) -> str | None:
-    """That units of straight pieces do not settle down at this rate; None where they do, or where units are bent."""
+    """A warning that piecewise-linear units do not settle down at this rate; None where they do, and for other units."""
     if not isinstance(model.activation, PiecewiseLinear):
         return None
     x, weight = gauss_hermite(_NODES, 1)

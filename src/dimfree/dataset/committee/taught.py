@@ -23,7 +23,7 @@ def label_moments(model: CommitteeModel) -> tuple[Float64[np.ndarray, " k"], flo
     """<y zeta> and <y²>, for orthonormal zeta that span the teachers."""
     target, P = cast(Target, model.target), model.target.P
     seen = cross_terms(_LINEAR, target, P, P)  # linear units that are the teachers
-    second = float(second_moment(target) + model.Delta)
+    second = float(second_moment(target) + model.noise_variance)
     return np.linalg.solve(np.linalg.cholesky(np.asarray(P)), np.asarray(seen.value)), second
 
 

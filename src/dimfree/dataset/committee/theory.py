@@ -1,4 +1,4 @@
-"""What the DMFT of a network answers: exactly for linear units, else by ensembles of paths (docs/theory/committee-dmft.md)."""
+"""The DMFT of a network as a description: exact for linear units, else by ensembles of paths (docs/theory/committee-dmft.md)."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, cast
@@ -9,8 +9,16 @@ from jaxtyping import Array, Float64, Int, Key
 
 from dimfree.dataset.committee.linear import solve_linear
 from dimfree.dataset.committee.model import CommitteeModel
-from dimfree.dataset.committee.paths import bias, default_paths, fewest_paths, memory, solve_paths
+from dimfree.dataset.committee.paths import (
+    bias,
+    default_paths,
+    fewest_paths,
+    memory,
+    no_response,
+    solve_paths,
+)
 from dimfree.dataset.committee.problem import NetworkProblem
+from dimfree.dataset.committee.response import PATHS
 from dimfree.dataset.committee.stability import restless, unstable
 from dimfree.dataset.committee.start import CommitteeStart
 from dimfree.dataset.committee.taught import fresh_errors
@@ -31,9 +39,24 @@ class SeveralUnits(NamedTuple):
 
     paths: int
     ensembles: int
+    responses: (
+        bool | None
+    )  # whether R and K are computed; None: where they cost nothing, for linear units up to 200 steps
 
     def refuses(self, problem: Problem, model: CommitteeModel) -> str | None:
-        """A rate at which linear units diverge; batches and starts that do not exist are refused with the problem."""
+        """A rate at which linear units diverge, and responses of forces that jump; impossible batches are the problem's."""
+        if self.responses and not model.linear:
+            if not model.smooth:
+                return no_response(model)
+            if model.width > MOST_PAIRS:
+                return (
+                    f"responses are known up to {MOST_PAIRS} units, and there are {model.width}; leave responses out."
+                )
+        if not np.isfinite(float(model.noise_variance)) and not model.loss.bounded:
+            return (
+                f"the noise has no variance, so that forces of the {model.loss.name} loss have none either; set training.loss = "
+                '"huber" or "absolute", or a law with more than two degrees of freedom.'
+            )
         return unstable(model, _layer(problem))
 
     def cost(self, problem: Problem, model: CommitteeModel) -> Cost:
@@ -42,8 +65,11 @@ class SeveralUnits(NamedTuple):
         if model.linear:
             return Cost(2.0 + (5e-9 * p**2 + 5e-9) * T**3, T, 8.0 * T**2 * (8 * p**2 + 12))
         paths = self.how_many(model, T)
-        seconds = 2.0 + self.replicas(model, 0) * paths * (2.2e-9 * (p * T) ** 2 + 2e-7 * p * T)
-        return Cost(seconds, T, min(cores(), self.replicas(model, 0)) * memory(model, T, paths))
+        each = paths * (2.2e-9 * (p * T) ** 2 + 2e-7 * p * T)
+        if self.responses:
+            each += min(paths, PATHS) * 5e-10 * (p * T) ** 3 / 3
+        taken = memory(model, T, paths, responses=bool(self.responses))
+        return Cost(2.0 + self.replicas(model, 0) * each, T, min(cores(), self.replicas(model, 0)) * taken)
 
     def replicas(self, model: CommitteeModel, asked: int) -> int:
         """Enough ensembles for an error bar; an exact solution is one."""
@@ -77,11 +103,14 @@ class SeveralUnits(NamedTuple):
         if model.linear:
             exact = solve_linear(model, start, steps)
             seen = {name: getattr(exact, name)[at] for name in ("M", "Q", "a", "train_loss")}
-            pairs = ("C", "R", "K") if steps <= _WITH_RESPONSES else ("C",)
+            wanted = steps <= _WITH_RESPONSES if self.responses is None else self.responses
+            pairs = ("C", "R", "K") if wanted else ("C",)
             return observed(model, seen) | _two_times(model, {name: getattr(exact, name) for name in pairs}, at)
-        found = solve_paths(model, start, steps, jax.random.fold_in(key, number), self.how_many(model, steps))
+        own, paths = jax.random.fold_in(key, number), self.how_many(model, steps)
+        found = solve_paths(model, start, steps, own, paths, responses=bool(self.responses))
         seen = {name: getattr(found, name)[at] for name in ("M", "Q", "a", "train_loss", "train_error")}
-        return observed(model, seen) | _two_times(model, {"C": found.C}, at)
+        both = {"C": found.C, "R": found.R, "K": found.K}
+        return observed(model, seen) | _two_times(model, {k: v for k, v in both.items() if v is not None}, at)
 
 
 def observed(model: CommitteeModel, seen: dict[str, Values]) -> dict[str, Values]:

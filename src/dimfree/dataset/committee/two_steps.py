@@ -25,7 +25,7 @@ class TwoSteps(NamedTuple):
 
 
 def two_steps(model: CommitteeModel, start: CommitteeStart, *, reused: bool, nodes: int = 160) -> TwoSteps:
-    """Of full batches, without momentum, weight decay and label noise."""
+    """Two steps with full batches, without momentum, weight decay and label noise."""
     plain = not (float(model.beta) or float(model.lambda_) or float(model.Delta) or float(model.temperature))
     if (model.width, model.units) != (1, 1) or not plain or model.spherical or model.labels.signs or model.train_a:
         raise RefusalError(

@@ -18,7 +18,7 @@ class DMFT(Memory[RevisitedModel, CommitteeStart | None]):
     """The limit of infinite dimension at a fixed number of samples per dimension and of steps.
 
     For networks of several units, `paths` and `ensembles` are lower limits: there are as many paths as keep the bias
-    small, up to 32,000, and at least 12 ensembles; responses are known for linear units only.
+    small, up to 32,000, and at least 12 ensembles; responses of units that are not linear are computed when asked for.
     """
 
     name: ClassVar[str] = "dmft"
@@ -30,11 +30,11 @@ class DMFT(Memory[RevisitedModel, CommitteeStart | None]):
     stochastic: ClassVar[bool] = True  # paths are drawn, unless every average closes
     paths: int = 4000
     ensembles: int = 4
-    responses: bool | None = None  # whether R and K are computed; None: for smooth losses, up to 200 steps
+    responses: bool | None = None  # whether R and K are computed; None: where they cost little, up to 200 steps
 
     def _theory(self, model: RevisitedModel) -> Account:
         if isinstance(model, CommitteeModel):
-            return SeveralUnits(self.paths, self.ensembles)
+            return SeveralUnits(self.paths, self.ensembles, self.responses)
         return OneUnit(self.paths, self.ensembles, self.responses)
 
     def refuses(self, problem: Problem, model: RevisitedModel) -> str | None:

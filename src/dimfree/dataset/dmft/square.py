@@ -67,7 +67,7 @@ class _Rows:
         self.rho[0] = 1.0
 
     def advance(self, t: int) -> None:
-        """From what is known before time t, and the responses at t, to the responses at t + 1."""
+        """One step: from all averages before time t and the responses at t to the responses at t + 1."""
         stays = self.p11[t:0:-1]  # of times 0 to t - 1
         now = self._present(t, stays)
         self._write_overlaps(t, now)

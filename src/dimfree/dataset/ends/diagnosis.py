@@ -34,8 +34,8 @@ def remarks(model: EndModel) -> tuple[str, ...]:
         return ()
     read = ("labels 0 and 1 were read as -1 and 1.",) if model.source.mapped else ()
     promise = (
-        f"real samples: a pool of {len(model.source.y)}, {model.dimension} features; theory takes them for Gaussian ones "
-        "with the pool's covariances, and how far it is off is reported, not promised."
+        f"real samples: a pool of {len(model.source.y)}, {model.dimension} features; theory assumes Gaussian samples with the "
+        "pool's covariances, and how far it is off is reported, not promised."
     )
     return (*read, promise)
 
@@ -73,8 +73,8 @@ def _unequal(model: EndModel) -> list[str]:
     if model.task.labels != "sign" or larger < _UNEQUAL:
         return []
     return [
-        f"the larger class has {100 * larger:.0f} % of the labels: theory takes classes for equally frequent ones, and the fits "
-        "have no intercept; draw as many rows of each class."
+        f"the larger class has {100 * larger:.0f} % of the labels: theory assumes equally frequent classes, and the fits have no "
+        "intercept; draw as many rows of each class."
     ]
 
 

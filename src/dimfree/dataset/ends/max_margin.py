@@ -1,7 +1,7 @@
 """The largest margin: where the ridge of separable data goes to zero (docs/theory/static.md, section a).
 
-The hard margin stands in for every loss; its ridge sets the scale of V alone. Iteration is slow here and the asymptotes are near,
-so that Newton's method starts from them.
+The hard margin takes the place of every loss; its ridge only sets the scale of V. Damped iteration converges slowly here, but the
+asymptotic formulas are near the solution, so that Newton's method starts from these.
 """
 
 import equinox as eqx

@@ -85,7 +85,7 @@ def on_data(task: Task, seen: Fields | Residuals) -> tuple[Float[Array, ""], Flo
 
 
 def _beginning(task: Task) -> Unknown:
-    """For signs near the largest margin where the ridge is small, and a short vector where it is large; else the square loss."""
+    """A first guess: for signs the largest margin at a small ridge and a short vector at a large one; else the square loss."""
     if task.labels == "linear":
         V, q, m, *_ = ridge(task)
         q, R = _SHORT * q, m / jnp.sqrt(q * task.label_variance)  # near the labels no force may be left
@@ -106,7 +106,7 @@ def _overlaps(x: Unknown) -> tuple[Float[Array, ""], Float[Array, ""], Float[Arr
 
 
 def _turned(task: Task, x: Unknown) -> tuple[Unknown, _Hats, Fields | Residuals]:
-    """One turn: from V, q and R to the conjugates and back."""
+    """One iteration: from V, q and R to the conjugates and back."""
     V, q, R = _overlaps(x)
     hats, seen = _of_signs(task, V, q, R) if task.labels == "sign" else _of_real_labels(task, V, q, R)
     cov = task.covariates
@@ -121,7 +121,7 @@ def _turned(task: Task, x: Unknown) -> tuple[Unknown, _Hats, Fields | Residuals]
 def _of_signs(
     task: Task, V: Float[Array, ""], q: Float[Array, ""], R: Float[Array, ""]
 ) -> tuple[_Hats, Fields | Residuals]:
-    """The hats; that of V by Stein's lemma, which no kink disturbs."""
+    """The conjugates (with hats); that of V by Stein's lemma, which holds for losses with kinks, too."""
     seen = fields(task.loss, V, q, R)
     force = (seen.h - seen.omega) / V
     along = task.alpha * jnp.sum(seen.slope * force)
@@ -133,7 +133,7 @@ def _of_signs(
 def _of_real_labels(
     task: Task, V: Float[Array, ""], q: Float[Array, ""], R: Float[Array, ""]
 ) -> tuple[_Hats, Fields | Residuals]:
-    """The hats of section d: a force that knows the residual alone moves with z as it moves with slope times y."""
+    """The conjugates of section d; a force depends on the residual alone, so its derivative in z is slope times that in y."""
     law, m = task.law, R * jnp.sqrt(q * task.label_variance)
     seen = residuals(task.loss, V, task.spreads(m, q))
     stiff = law.share * seen.stiffness

@@ -181,7 +181,8 @@ def stopping(
         )
     start = starts_of(chosen, asked)[0]
     assert isinstance(start, CommitteeStart)
-    floor = chosen.data.noise / 2 if network_model(chosen).square else 0.0
+    model = network_model(chosen)
+    floor = float(model.noise_variance) / 2 if model.square else 0.0
     accounts = []
     for number, one in enumerate(asked):
         watch(one.title, number / len(asked))

@@ -8,7 +8,7 @@ equilibrium: the ratio is given at the first step, over the second half of the r
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,11 +17,9 @@ import xarray as xr
 from jaxtyping import Float64
 from rich.table import Table
 
-from dimfree.dataset.dataset_model import DataSetModel, descent_model
+from dimfree.dataset.committee.problem import NetworkProblem
 from dimfree.dataset.dmft.description import DMFT
-from dimfree.dataset.multi_pass_model import MultiPassModel
 from dimfree.dataset.problem import DataSetProblem
-from dimfree.dataset.real.descent import response, simulate_dataset
 from dimfree.dataset.real.multi_pass import MultiPassSGD
 from dimfree.description import Ask, Description
 from dimfree.errors import ProblemError, RefusalError
@@ -34,9 +32,9 @@ from dimfree.questions.temperature.formulas import (
     Slopes,
     effective_temperature,
     slopes,
-    stationary,
 )
 from dimfree.questions.temperature.question import QUESTION
+from dimfree.questions.temperature.subject import Subject, subject
 from dimfree.results.record import joined, price_of
 from dimfree.setting import why_not
 
@@ -71,7 +69,7 @@ class Account(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Temperature(Answer[DataSetProblem]):
+class Temperature(Answer[DataSetProblem | NetworkProblem]):
     """Response and correlation at the end of a run, by every account, and their ratios."""
 
     accounts: tuple[Account, ...]
@@ -187,7 +185,7 @@ def temperature(
     window: float | None = None,
     seeds: int = 0,
     seed: int | None = None,
-    theory: Description[DataSetModel, None] | None = None,
+    theory: Description[Any, Any] | None = None,
     budget: float = 300.0,
 ) -> Temperature:
     """Temperatures from the last `window` of time of a run (by default its second half).
@@ -205,7 +203,7 @@ def temperature(
             "there is no temperature: the full batch without Langevin noise has no noise at all; set "
             "training.batch_fraction below 1, or training.temperature above 0."
         )
-    model, steps = descent_model(chosen), chosen.steps(chosen.run.until)
+    asked, steps = subject(chosen), chosen.steps(chosen.run.until)
     width = steps // 2 if window is None else chosen.steps(min(window, 2 * chosen.run.until))
     if not 1 <= width <= steps:
         raise ProblemError(
@@ -216,15 +214,15 @@ def temperature(
         raise ProblemError("one seed gives no error bar; ask for at least 2 seeds, or for 0 to simulate nothing.")
     theory = theory or DMFT(responses=True)
     _afford(chosen, theory, seeds, budget)
-    closed, reason = _closed_form(model.limit, width)
-    by_theory, drift = _by_theory(chosen, model, theory, steps, width)
+    closed, reason = _closed_form(asked, chosen, width)
+    by_theory, drift = _by_theory(chosen, asked, theory, steps, width)
     accounts = [by_theory, *([closed] if closed else [])]
     if seeds:
-        accounts.append(_by_simulation(chosen, model, by_theory, steps, seeds))
+        accounts.append(_by_simulation(chosen, asked, by_theory, steps, seeds))
     return Temperature(chosen, tuple(accounts), drift, reason)
 
 
-def _afford(problem: DataSetProblem, theory: Description[DataSetModel, None], seeds: int, budget: float) -> None:
+def _afford(problem: Problem, theory: Description[Any, Any], seeds: int, budget: float) -> None:
     refusal = why_not(theory, problem)
     if refusal:
         raise RefusalError(f"{theory.title} refuses: {refusal}")
@@ -240,12 +238,12 @@ def _afford(problem: DataSetProblem, theory: Description[DataSetModel, None], se
 
 
 def _by_theory(
-    problem: DataSetProblem, model: DataSetModel, theory: Description[DataSetModel, None], steps: int, window: int
+    problem: Problem, asked: Subject, theory: Description[Any, Any], steps: int, window: int
 ) -> tuple[Account, float]:
     """chi and Delta C of every ensemble from the two-time functions, and the drift of C(t,t)."""
     eta, key = problem.time_step, jax.random.key(problem.run.seed)
-    seen = joined(list(theory.account(model, None, Ask(eta * np.arange(steps + 1.0), 1, key))))
-    C, R = (np.swapaxes(seen[name], 0, 1) for name in ("C", "R"))  # ensembles first
+    seen = joined(list(theory.account(asked.model, asked.start, Ask(eta * np.arange(steps + 1.0), 1, key))))
+    C, R = (np.swapaxes(asked.of_units(seen[name]), 0, 1) for name in ("C", "R"))  # ensembles first
     each: list[EffectiveTemperature] = [
         effective_temperature(jnp.asarray(c), jnp.asarray(r), jnp.asarray(eta), window)
         for c, r in zip(C, R, strict=True)
@@ -255,26 +253,25 @@ def _by_theory(
     return Account(theory.title, np.arange(window + 1) * eta, chi, Delta_C), gained / noise if noise else 0.0
 
 
-def _closed_form(limit: MultiPassModel, window: int) -> tuple[Account | None, str | None]:
+def _closed_form(asked: Subject, problem: Problem, window: int) -> tuple[Account | None, str | None]:
     """Equations (T1)-(T4) where they hold; an unstable step is an error, not a missing account."""
     try:
-        found = stationary(limit, jnp.arange(window + 1))
+        found = asked.stationary(jnp.arange(window + 1))
     except RefusalError as refusal:
         return None, str(refusal)
-    lag, chi, C = (np.asarray(one) for one in (jnp.arange(window + 1) * limit.eta, found.chi, found.C_conn))
-    return Account("closed form", lag, chi[None], (C[0] - C)[None]), None
+    chi, C = (np.asarray(one) for one in (found.chi, found.C_conn))
+    return Account("closed form", np.arange(window + 1) * problem.time_step, chi[None], (C[0] - C)[None]), None
 
 
-def _by_simulation(problem: DataSetProblem, model: DataSetModel, theory: Account, steps: int, seeds: int) -> Account:
+def _by_simulation(problem: Problem, asked: Subject, theory: Account, steps: int, seeds: int) -> Account:
     """Twin runs that are pushed from a few times on; lags are chosen so that the response grows evenly.
 
     Delta C is taken as |w(t) - w(s)|²/(2 d): in the stationary state it is the same, and it fluctuates far less.
     """
     grown = theory.chi.mean(axis=0)
     lags = np.unique([1, *np.searchsorted(grown, np.linspace(0, grown[-1], _LAGS)[1:-1]), len(grown) - 1])
-    since, key = (steps - lags[::-1]).tolist(), jax.random.fold_in(jax.random.key(problem.run.seed), 1)
-    C = simulate_dataset(model.limit, model.dimension, [*since, steps], key, seeds).C
-    chi = response(model.limit, model.dimension, [steps], key, seeds, since)[:, :, 0]
+    key = jax.random.fold_in(jax.random.key(problem.run.seed), 1)
+    C, chi = asked.twins((steps - lags[::-1]).tolist(), steps, key, seeds)
     norms, at_rest = np.einsum("stt->st", C), np.zeros((seeds, 1))
     moved = (norms[:, -1:] + norms[:, :-1]) / 2 - C[:, -1, :-1]
     return Account(

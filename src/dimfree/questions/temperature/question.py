@@ -14,6 +14,7 @@ QUESTION: "Question[DataSetProblem]" = Question(
     about="a data set",
     problem="dimfree.dataset.problem:DataSetProblem",
     answer="dimfree.questions.temperature.answer:temperature",
+    also=("dimfree.dataset.committee.problem:NetworkProblem",),
     kinds=("two-clusters", "three-clusters", "linear-teacher", "sign-teacher", "phase-retrieval"),
     options={
         "window": Option("How much of the end of the run to use, in units of time. Default: the second half.", float),

@@ -1,0 +1,56 @@
+"""Effective temperatures of networks on data sets: one unit is what it was, and twins of two units agree with the theory."""
+
+import numpy as np
+import pytest
+
+import dimfree as df
+from dimfree.questions.temperature.answer import temperature
+
+NUMBERS = {"learning_rate": 0.3, "loss": "square", "weight_decay": 0.3, "batch_fraction": 0.4}
+RUN = {"until": 24.0, "points": 2, "spacing": "linear"}
+
+
+def network(units: int = 2, **changes) -> df.extend.NetworkProblem:
+    start = df.OverlapStart(Q=np.eye(units).tolist(), M=[[0.3]] * units)
+    problem = df.Problem(
+        dimension=200,
+        data=df.DataSetTeacher(units=1, activation="linear", noise=0.2),
+        network=df.TwoLayer(width=units, activation="linear"),
+        training=df.NetworkMultiPass(**NUMBERS),
+        start=start,
+        run=RUN,
+    )
+    return problem.replace(**changes) if changes else problem
+
+
+def test_one_unit_is_the_linear_teacher():
+    single = df.Problem(
+        data=df.LinearTeacher(noise=0.2),
+        training=df.MultiPass(**NUMBERS),
+        start=df.AlignedStart(overlap=0.3, variance=1 - 0.3**2),
+        run=RUN,
+    )
+    one, known = temperature(network(1)).accounts[0], temperature(single).accounts[0]
+    np.testing.assert_allclose(one.chi, known.chi, atol=1e-10)
+    np.testing.assert_allclose(one.Delta_C, known.Delta_C, atol=1e-10)
+
+
+def test_langevin_noise_of_two_units_has_its_own_temperature_as_the_step_vanishes():
+    heat = {"training.batch_fraction": 1.0, "training.temperature": 0.25, "training.weight_decay": 0.5}
+    shift = [temperature(network(**heat, **{"training.learning_rate": eta})).value - 0.25 for eta in (0.4, 0.2)]
+    assert 0 < shift[1] < shift[0] < 0.1
+    assert shift[0] / shift[1] == pytest.approx(2.0, rel=0.3)
+
+
+@pytest.mark.slow
+def test_twins_agree_with_the_theory():
+    """The error of a few seeds is not known well: |dw|² of 2 x 200 weights scatters by sqrt(2/400) from seed to seed."""
+    found = temperature(network(**{"training.temperature": 0.1, "training.weight_decay": 0.5}), seeds=8)
+    off, error = found.deviation()
+    assert found.names == ("dmft", "simulation")
+    assert abs(off) < 4.5 * max(error, found.value * (2 / 400 / 8) ** 0.5)
+
+
+def test_units_that_bend_have_no_response():
+    with pytest.raises(df.errors.RefusalError, match="relu units bend"):
+        temperature(network(**{"network.activation": "relu"}))
