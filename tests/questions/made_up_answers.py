@@ -29,10 +29,10 @@ from dimfree.questions.plan.trial import CONSTANT, DEFAULT, LINEAR, PLAN, Trial
 from dimfree.questions.schedules.answer import Schedules
 from dimfree.questions.schedules.certificate import Certificate, Conditions
 from dimfree.questions.schedules.confirmation import Confirmation
+from dimfree.questions.schedules.equations import Equations
 from dimfree.questions.schedules.grid import Grid
 from dimfree.questions.schedules.optimum import Hunt, Optimum, Tried
 from dimfree.questions.schedules.parts import steerable
-from dimfree.questions.schedules.search import Course
 from dimfree.questions.spectral.answer import Outcome, Spectral
 from dimfree.questions.spectral.descent import Descent
 from dimfree.questions.stopping.answer import Account as Trained
@@ -60,12 +60,12 @@ LEMMAS = Lemmas(
 def _plan() -> Plan:
     """One way to part the rows, so that errors over several are unknown; a column in brackets."""
     choice = Choice(2, 0.5, 4, "linear to 0")
-    line = Teacher(np.ones((1, 3)), np.ones(1), True)
+    line = Teacher(np.ones((1, 3)), np.ones(1), (True,), np.zeros(1), 0.0)
     risks = {name: np.array([0.3, 0.31]) for name in (PLAN, DEFAULT, CONSTANT, LINEAR)}
     courses = {name: RNG.uniform(0.3, 0.4, (2, 2)) for name in (PLAN, CONSTANT)}
     trial = Trial(
         PROBLEM,
-        Fit(line, line, 0.1, None, 0.2, 0.25, {"ridge": 0.25}, 2.0, "too few rows for units."),
+        Fit(line, line, 0.1, None, 0.2, 0.25, 1.0, {"ridge": 0.25}, 2.0, "too few rows for units."),
         Found(choice, 0.1, {choice: 0.1}, (2.0, np.inf)),
         dict.fromkeys(risks, choice),
         risks,
@@ -73,7 +73,9 @@ def _plan() -> Plan:
         courses,
         {name: 1.1 * one for name, one in courses.items()},
         0.11,
+        0.12,
         {"ridge": 0.75},
+        None,
     )
     moments = Moments(4)
     moments.add(RNG.normal(size=(9, 4)))
@@ -87,7 +89,7 @@ def _schedules() -> Schedules:
     """A schedule on its bound, a greedy one that diverges, and replicas that do."""
     grid = Grid(PROBLEM.run.until, 400)
     starts = df.extend.Overlaps(jnp.zeros((2, 4, 4)), jnp.zeros((2, 4, 2)), jnp.zeros((2, 4)))
-    course = Course(steerable(df.extend.model(PROBLEM)), starts, grid, "mean-log", np.array([1.0, 0.0]))
+    course = Equations(grid, "mean-log", np.array([1.0, 0.0]), steerable(df.extend.model(PROBLEM)), starts)
     knots = df.LinearKnots(times=(0.0, 250.0, 499.0, 500.0), factors=(2.0, 2.0, 1.0, 0.1))
     curve = np.geomspace(1, 1e-3, 81)[:, None] * np.ones(2)
     tried = {
@@ -180,6 +182,6 @@ ANSWERS: list[Answer] = [
         Descent(3, 0.1, np.inf),
     ),
     _schedules(),
-    df.scaling(compute=(1e3, 1e5), seed=7),
+    df.scaling(compute=(1e3, 1e5), largest=200, seed=7),
     Spectral(PROBLEM, 4, 4, np.array([0.5]), (), "the activation [jumps] somewhere."),
 ]

@@ -44,7 +44,7 @@ WRONG = {
     "weight decay enters linearly, so its best value is a bound; give its bounds, as in weight_decay=0:1.": {
         "knobs": ["learning_rate", "weight_decay"]
     },
-    "there is no knob 'batch'": {"knobs": "batch"},
+    "there is no knob 'width'": {"knobs": "width"},
     "bounds of weight_decay were given, which is not among the knobs": {"bounds": {"weight_decay": (0.0, 1.0)}},
     "second_layer_rate is a knob of a second layer that learns": {
         "knobs": "second-layer-rate",
@@ -67,6 +67,7 @@ def test_wrong_wishes_are_one_sentence(told):
     assert told in str(failure.value)
 
 
+@pytest.mark.slow
 def test_refusals():
     with pytest.raises(df.RefusalError, match=r"would take about .* more than the budget .* raise the budget"):
         best_of(linear(0.1, 20.0), budget=1e-3)

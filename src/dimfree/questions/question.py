@@ -9,7 +9,7 @@ from functools import lru_cache
 from inspect import signature
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from dimfree.errors import ProblemError, RefusalError
 from dimfree.progress import PartWatcher
@@ -69,7 +69,9 @@ class Question(Generic[P]):
     about: str  # how that sentence ends
     problem: str  # module:class of the problems that it is about
     answer: str  # module:function(problem, **options) -> Answer
+    also: tuple[str, ...] = ()  # further classes of problems that it is about, with whatever data
     kinds: tuple[str, ...] = ()  # kinds of data that it is about; left out, all that its problems may have
+    structured: bool = False  # whether it is about inputs with a covariance and about momentum, too
     options: Mapping[str, Option] = field(default_factory=dict)
     embedded: Mapping[str, object] = field(
         default_factory=dict
@@ -80,7 +82,10 @@ class Question(Generic[P]):
     def example(self) -> P:
         """The problem that the question is asked about when none is given."""
         base: P = imported(self.problem)()
-        return base.replace(**self.embedded) if self.embedded else base
+        made = base.replace(**self.embedded) if self.embedded else base
+        if self.structured:
+            made.model_fields_set.discard("dimension")  # which a file of rows brings along
+        return made
 
     def settled(self, problem: "Problem | str | Path | None", seed: int | None = None) -> P:
         """The given problem, or the example, with this seed; an error if the question is not about such problems."""
@@ -91,11 +96,9 @@ class Question(Generic[P]):
         cls = imported(self.problem)
         kinds = self.kinds or next(one for one in settings() if one.problem is cls).kinds("data")
         if isinstance(given, cls) and given.data.kind in kinds:
-            if given.unusual:
-                raise RefusalError(
-                    f"{self.asked} are not derived for {given.unusual}; leave it out, or use dimfree compare."
-                )
-            return given
+            return self._usual(given)
+        if isinstance(given, tuple(imported(one) for one in self.also)):
+            return self._usual(given)
         key, words = ("data", kinds)
         if getattr(getattr(given, "data", None), "kind", None) in kinds:  # the same data, trained on in another way
             key, words = "training", next(one for one in settings() if one.problem is cls).kinds("training")
@@ -103,6 +106,12 @@ class Question(Generic[P]):
             f"{self.asked} are about training on {self.about}, and this problem is training on {model_of(given).about}; "
             f"set {key}.kind = {' or '.join(map(repr, words))}."
         )
+
+    def _usual(self, given: Any) -> P:
+        unusual = given.beyond_square if self.structured else given.unusual
+        if unusual:
+            raise RefusalError(f"{self.asked} are not derived for {unusual}; leave it out, or use dimfree compare.")
+        return given
 
     def plane_of(self, problem: "Problem") -> dict[str, object] | None:
         """The diagram in which a problem is a point, as plain data; None for problems that it is not about."""

@@ -23,12 +23,13 @@ from dimfree.questions.answer import Answer
 from dimfree.questions.schedules import words
 from dimfree.questions.schedules.batches import BatchSchedule, batches
 from dimfree.questions.schedules.certificate import Certificate, inside
-from dimfree.questions.schedules.confirmation import BY, Confirmation, confirmed
+from dimfree.questions.schedules.confirmation import BY, Confirmation, confirmed, nearest
 from dimfree.questions.schedules.export import SCRIPTS, as_csv, as_optax, as_script, as_torch
 from dimfree.questions.schedules.knobs import NUMBERS
 from dimfree.questions.schedules.optimum import Hunt, Optimum, Tried, samples_per_dimension
 from dimfree.questions.schedules.runs import factors_at, looks
 from dimfree.questions.schedules.survival import survival
+from dimfree.questions.schedules.variants import Look, table_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,6 +46,7 @@ class Schedules(Answer[OnePassProblem]):
     notes: tuple[str, ...] = ()
     confirmed: Confirmation | None = None
     export: str = "none"  # the library for which a script is written as well
+    looked: tuple[Look, ...] = ()  # batches and momenta that were tried
 
     @property
     def schedules(self) -> dict[str, Tried]:
@@ -68,6 +70,12 @@ class Schedules(Answer[OnePassProblem]):
         training = self.best.training
         names = zip(NUMBERS, self.hunt.numbers, strict=True)
         return {name: float(getattr(training, name)) for name, box in names if box is not None}
+
+    @property
+    def chosen(self) -> dict[str, float]:
+        """Batch and momentum of the best schedule, and the base rate that goes with them."""
+        training = self.best.training
+        return {name: float(getattr(training, name)) for name in ("batch", "momentum", "learning_rate")}
 
     @property
     def certificate(self) -> Certificate:
@@ -94,20 +102,21 @@ class Schedules(Answer[OnePassProblem]):
         """The learning rate along the run."""
         if name not in self.schedules:
             raise ProblemError(f"there is no schedule {name!r}; {suggest(name, self.schedules)}")
-        return self.problem.training.learning_rate * factors_at(
+        return self.hunt.problem.training.learning_rate * factors_at(
             self.schedules[name].written, looks(self.hunt.course.grid)
         )
 
-    def gain(self, name: str = "optimal", over: str = "constant") -> float:
-        """The factor by which its final risk is below another schedule's, in the limit."""
-        return self.schedules[over].risk / self.schedules[name].risk
+    def gain(self, name: str = "optimal", over: str = "constant", floor: float = 0.0) -> float:
+        """The factor by which its final risk, with what nothing can learn added, is below another schedule's, by theory."""
+        return (self.schedules[over].risk + floor) / (self.schedules[name].risk + floor)
 
     def batches(self) -> BatchSchedule:
         """Growing batches that give the same trajectory in samples at a constant rate."""
         return batches(self.best)
 
-    def confirm(self, replicas: int = 32, by: str = "chain", watch: PartWatcher = nobody) -> "Schedules":
+    def confirm(self, replicas: int = 32, by: str | None = None, watch: PartWatcher = nobody) -> "Schedules":
         """The answer with real SGD added, from fresh starts: under the best constant rate, the best family and the optimum."""
+        by = nearest(self.problem) if by is None else by
         if by not in BY:
             raise ProblemError(f"nothing is confirmed by {by!r}; {suggest(by, BY)}")
         names = [name for name in ("constant", self.family, "optimal") if name]
@@ -142,10 +151,16 @@ class Schedules(Answer[OnePassProblem]):
         return table
 
     def said(self) -> Iterator[Table | str]:
-        """The table, the certificates, the verdict, and what to distrust."""
+        """The tables, the certificates, the verdict, and what to distrust."""
+        if self.looked:
+            yield table_of(self.looked)
         yield self.table()
         yield words.certified(self.certificate)
         yield words.verdict(self)
+        if self.confirmed is not None and self.confirmed.floor:
+            yield words.whole(self.confirmed.floor)
+        if self.looked:
+            yield "Chosen: " + ", ".join(f"{name} = {value:.4g}" for name, value in self.chosen.items()) + "."
         if self.turned:
             yield "With it: " + ", ".join(f"{name} = {value:.4g}" for name, value in self.turned.items()) + "."
         yield words.in_batches(self.batches(), self.problem)
@@ -171,6 +186,7 @@ class Schedules(Answer[OnePassProblem]):
                 for name, one in self.schedules.items()
             },
             "numbers": self.turned,
+            "looked_at": [look._asdict() for look in self.looked],
             "certificate": self.certificate,
             "confirmed": None if self.confirmed is None else self.confirmed.plain(),
             "batches": {"steps": self.batches().steps, "instead_of": self.batches().plain_steps},

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.questions.schedules.grid import Vector
 from dimfree.questions.schedules.runs import factors_at
-from dimfree.questions.schedules.search import Vector
 
 _POINTS = 2001
 
@@ -27,7 +27,7 @@ def batches(problem: OnePassProblem) -> BatchSchedule:
     assert training.schedule is not None
     times = np.linspace(0, problem.run.until, _POINTS)
     rates = training.learning_rate * factors_at(training.schedule, times)
-    samples = times * problem.network.width * training.batch / training.learning_rate
+    samples = times * problem.network.width * training.batch / training.effective_rate
     batch = np.maximum(1.0, np.rint(training.batch * rates.max() / np.maximum(rates, np.finfo(float).tiny)))
     steps = problem.dimension * float(np.trapezoid(1 / batch, samples))
     return BatchSchedule(

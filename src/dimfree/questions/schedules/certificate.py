@@ -6,17 +6,9 @@ With the costate lambda, the derivative of the final objective with respect to t
 
 from typing import NamedTuple
 
-import jax
 import numpy as np
-from jaxtyping import Array, Float
 
-from dimfree.onepass.directions import TeacherModel
-from dimfree.programs.compiled import quick_program
-from dimfree.questions.schedules.grid import Grid
-from dimfree.questions.schedules.parts import dot, parts
-from dimfree.questions.schedules.search import Bounds, Vector
-from dimfree.questions.schedules.walk import Steered
-from dimfree.states.overlaps import Overlaps
+from dimfree.questions.schedules.grid import Bounds, Vector
 
 _TOUCHES = 1e-3  # a rate this near to a bound, relative to it, counts as on the bound
 
@@ -43,15 +35,6 @@ class Certificate(NamedTuple):
     converged: bool
 
 
-def conditions(model: TeacherModel, grid: Grid, factors: Vector, seen: Steered) -> Conditions:
-    """Ratio and H at the beginning of every step."""
-    slopes = np.asarray(_slopes(model, seen.states, seen.costates))
-    used = factors[:-1:2]
-    hamiltonian = slopes[:, 0] + used * slopes[:, 1] + used**2 * slopes[:, 2]
-    ratio = -slopes[:, 1] / (2 * slopes[:, 2]) / used
-    return Conditions(grid.times[:-1], ratio, hamiltonian, bool((slopes[:, 2] > 0).all()))
-
-
 def inside(found: Conditions, knots: Vector) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """The steps outside the first and the last interval between knots."""
     return (found.times >= knots[1]) & (found.times <= knots[-2])
@@ -75,13 +58,3 @@ def active(knots: Vector, factors: Vector, box: Bounds) -> tuple[float, float]:
 
 def _touches(factors: Vector, box: Bounds) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     return np.stack([factors <= box[0] * (1 + _TOUCHES), factors >= box[1] * (1 - _TOUCHES)])
-
-
-@quick_program
-def _slopes(model: TeacherModel, states: Overlaps, costates: Overlaps) -> Float[Array, "n 3"]:
-    """lambda·F0, lambda·F1 and lambda·F2 at every state."""
-
-    def one(now: tuple[Overlaps, Overlaps]) -> Array:
-        return jax.numpy.stack([dot(now[1], part) for part in parts(model, now[0])])
-
-    return jax.lax.map(one, (states, costates))

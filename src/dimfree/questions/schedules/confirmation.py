@@ -11,14 +11,19 @@ from scipy.special import stdtrit  # `scipy.stats` takes as long to import as ja
 
 from dimfree.comparison.run import own_key, starts_of
 from dimfree.description import AnyDescription
+from dimfree.onepass.directions import TargetModel
+from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
+from dimfree.onepass.real.rows import RowsSGD
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.progress import PartWatcher
 from dimfree.questions.schedules.optimum import Hunt, Tried
 from dimfree.questions.schedules.runs import risks
+from dimfree.setting import model_of, why_not
 
+_STARTS = 8  # that real SGD runs from at least, where the search averages over several
 _USUAL = 0.05  # the probability that an interval misses the true value
-BY: dict[str, AnyDescription] = {"chain": OverlapChain(), "sgd": VectorSGD()}
+BY: dict[str, AnyDescription] = {"chain": OverlapChain(), "sgd": VectorSGD(), "rows": RowsSGD()}
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class Confirmation:
     by: str
     dimension: int
     risks: Mapping[str, Float[np.ndarray, "t starts r"]]
+    floor: float = 0.0  # what no network of the theory learns, where risks are those of true labels: it is part of them
 
     def ends(self, name: str) -> Float[np.ndarray, "starts r"]:
         """Final risks."""
@@ -85,7 +91,9 @@ class Confirmation:
 
     def plain(self) -> dict[str, object]:
         """Mean, median and worst replica of every schedule, and its gain, as plain data."""
-        return {"by": self.by, "dimension": self.dimension} | {name: self._plain(name) for name in self.risks}
+        return {"by": self.by, "dimension": self.dimension, "floor": self.floor} | {
+            name: self._plain(name) for name in self.risks
+        }
 
     def _plain(self, name: str) -> dict[str, object]:
         if self.lost(name):
@@ -110,8 +118,28 @@ class Confirmation:
         return xr.Dataset(
             {"risk": (("schedule", "samples", "start", "replica"), stacked)},
             {"schedule": list(self.risks), "samples": samples},
-            {"description": self.by, "dimension": self.dimension},
+            {"description": self.by, "dimension": self.dimension, "floor": self.floor},
         )
+
+
+def fresh_starts(sought: int, replicas: int) -> int:
+    """From how many starts real SGD runs: errors are those over starts, which two or three starts do not give."""
+    return sought if sought == 1 else max(sought, min(_STARTS, replicas))
+
+
+def nearest(problem: OnePassProblem) -> str:
+    """The experiment that is nearest to the user: their rows, else the chain, or SGD where the chain would be SGD itself."""
+    return next(name for name in ("rows", "chain", "sgd") if name == "sgd" or not why_not(BY[name], problem))
+
+
+def _floor(problem: OnePassProblem) -> float:
+    """Half of what a fitted teacher, or rows that were held out, leave of true labels, so that a risk cannot fall below 0."""
+    pool = problem.spectrum.pool if problem.correlated else None
+    if not problem.learns_labels or pool is None or (pool.held is None and problem.given_teachers is not None):
+        return 0.0
+    model = model_of(problem)
+    assert isinstance(model, TargetModel)
+    return float(model.Delta) / 2
 
 
 def confirmed(
@@ -123,7 +151,7 @@ def confirmed(
     watch: PartWatcher,
 ) -> Confirmation:
     """Run real SGD under the named schedules, with the same samples from the same starts; drawn starts are new to the search."""
-    count = len(hunt.starts)
+    count = fresh_starts(len(hunt.starts), replicas)
     fresh = hunt.problem.replace(
         **{
             "run.seed": hunt.problem.run.seed + 1,
@@ -138,4 +166,5 @@ def confirmed(
         found[name] = risks(
             problem, one, starts, hunt.course.grid, tried[name].written, key, fresh.run.replicas // count
         )
-    return Confirmation(one.name, fresh.dimension, found)
+    floor = _floor(fresh) if one.name == "rows" else 0.0
+    return Confirmation(one.name, fresh.dimension, {name: risk + floor for name, risk in found.items()}, floor)

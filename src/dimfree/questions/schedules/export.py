@@ -6,7 +6,7 @@ import numpy as np
 
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import LinearKnots
-from dimfree.questions.schedules.search import Vector
+from dimfree.questions.schedules.grid import Vector
 
 if TYPE_CHECKING:
     from dimfree.questions.schedules.answer import Schedules
@@ -36,11 +36,14 @@ def _comments(problem: OnePassProblem) -> str:
     network, training = problem.network, problem.training
     before = {"mean": "1/width", "sqrt": "1/sqrt(width)", "sum": "1"}[network.scaling]
     offset = " + b_i" if network.has_offsets else ""
+    update = "w <- w - rate * gradient"
+    if training.momentum:
+        update = f"v <- {training.momentum:g} v - rate * gradient, w <- w + v (PyTorch's rate multiplies v as well)"
     lines = [
         "Learning rates by step, found by dimfree optimise.",
         f"Network: f = s sum_i a_i sigma(w_i.x{offset}), s = {before}, width {network.width}.",
         f"Inputs: dimension d = {problem.dimension}, every coordinate of variance 1/d.",
-        f"Update: w <- w - rate * gradient, of the loss (y - f)^2/2, mean over a batch of {training.batch}.",
+        f"Update: {update}, of the loss (y - f)^2/2, mean over a batch of {training.batch}.",
     ]
     if "bias" in network.trained:
         lines.append("Offsets: b <- b - rate/d * gradient.")

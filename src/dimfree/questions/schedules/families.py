@@ -13,7 +13,8 @@ from jaxtyping import Array, Float
 from dimfree.functions.schedule import Schedule, Written, schedule
 from dimfree.problem import ExponentialDecay, HoldThenPower, PowerDecay, WarmUpCosine
 from dimfree.programs.compiled import brief_program
-from dimfree.questions.schedules.search import Bounds, Curve, Vector
+from dimfree.questions.schedules.grid import Bounds, Vector
+from dimfree.questions.schedules.search import Curve
 
 _SHARES = (1e-3, 1e3)  # the shortest and the longest scale of a decay, as shares of the run
 _EXPONENTS = (1e-3, 100.0)

@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dimfree.drawing import trained_layers
+from dimfree.questions.schedules.grid import Vector
 from dimfree.questions.schedules.optimum import samples_per_dimension
-from dimfree.questions.schedules.search import Vector
 
 if TYPE_CHECKING:
     from dimfree.questions.schedules.answer import Schedules
@@ -29,9 +29,10 @@ def draw_schedules(best: "Schedules", figure: Figure) -> None:
     _draw_risks(panels[1], best)
     _draw_certificate(panels[2], best)
     panels[2].set_xlabel("samples per dimension")
-    p, noise = best.problem, getattr(best.problem.data, "noise", 0.0)
+    p = best.hunt.problem
+    labels = "true labels" if p.learns_labels else f"noise {getattr(p.data, 'noise', 0.0):g}"
     figure.suptitle(
-        f"{p.network.activation}, width {p.network.width}, teacher directions: {p.data.units}, noise {noise:g}, "
+        f"{p.network.activation}, width {p.network.width}, teacher directions: {p.data.units}, {labels}, "
         f"dimension {p.dimension}\nbatch {p.training.batch:,}, {trained_layers(p.network.trained)}"
     )
 
@@ -45,7 +46,7 @@ def _shown(best: "Schedules") -> dict[str, dict[str, Any]]:
 def _draw_rates(axes: Axes, best: "Schedules") -> None:
     for name, look in _shown(best).items():
         axes.plot(best.samples, best.rates(name), label=name, **look)
-    rate = best.problem.training.learning_rate
+    rate = best.hunt.problem.training.learning_rate
     for side, bound in zip(("lower", "upper"), best.hunt.box, strict=True):
         if best.certificate.active_bounds.get(f"learning_rate {side}"):
             axes.axhline(rate * bound, color="grey", lw=0.8)
@@ -58,8 +59,9 @@ def _draw_rates(axes: Axes, best: "Schedules") -> None:
 
 
 def _draw_risks(axes: Axes, best: "Schedules") -> None:
+    floor = 0.0 if best.confirmed is None else best.confirmed.floor
     for name, look in _shown(best).items():
-        axes.plot(best.samples, np.exp(np.log(best.schedules[name].risks).mean(axis=1)), **look)
+        axes.plot(best.samples, np.exp(np.log(best.schedules[name].risks).mean(axis=1)) + floor, **look)
         if best.confirmed is None or name not in best.confirmed.risks:
             continue
         real = best.confirmed.risks[name].reshape(len(best.samples), -1)
@@ -68,10 +70,10 @@ def _draw_risks(axes: Axes, best: "Schedules") -> None:
         middle = np.exp(np.nanmean(np.log(real), axis=1))
         axes.plot(best.samples[::5], middle[::5], "o", color=look["color"], mfc="white", ms=3.5)
     real_too = "" if best.confirmed is None else f"; empty markers and bands (80 %): {best.confirmed.by}"
-    axes.set(yscale="log", ylabel="risk")
+    axes.set(yscale="log", ylabel=f"risk, with {floor:.3g} of the labels that theory leaves" if floor else "risk")
     starts = len(best.hunt.starts)
     mean = f", geometric mean of {starts} starts" if starts > 1 else ""
-    axes.set_title(f"lines: ode{mean}{real_too}", loc="left")
+    axes.set_title(f"lines: {best.hunt.course.theory.name}{mean}{real_too}", loc="left")
 
 
 def _draw_certificate(axes: Axes, best: "Schedules") -> None:

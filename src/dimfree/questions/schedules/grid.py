@@ -6,6 +6,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
+Vector = Float[np.ndarray, " _"]
+Bounds = tuple[float, float]
 _GATHERED = 0.7  # spacing of points at the ends over that in the middle is (1 - this) to (1 + this)
 _EVENLY = 0.2  # the share of placed knots that are spread like the grid
 

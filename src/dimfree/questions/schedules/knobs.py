@@ -1,24 +1,33 @@
-"""What is optimised, and within which bounds: the rate along the run, and two numbers that enter linearly and so need bounds."""
+"""What is optimised, and within which bounds.
+
+The rate along the run; two numbers that enter linearly and so need bounds; batch and momentum, of which a few values are tried.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from dimfree.errors import ProblemError, suggest
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.questions.schedules.search import Bounds
+from dimfree.questions.schedules.grid import Bounds
 
 RATE = "learning_rate"
 NUMBERS = {  # knobs that are one number for the whole run, and what enters linearly
     "second_layer_rate": ("the second layer's rate", "0:10"),
     "weight_decay": ("weight decay", "0:1"),
 }
+VALUES = {  # knobs of which a few values are tried, and their usual bounds
+    "batch": (1.0, 64.0),
+    "momentum": (0.0, 0.95),
+}
 
 
 class Knobs(NamedTuple):
-    """Bounds of the rate, if they were given, and of every number that may be turned."""
+    """Bounds of the rate, if they were given, and of every number that may be turned; batches and momenta to try."""
 
     rate: Bounds | None
     numbers: dict[str, Bounds]
+    batches: tuple[int, ...] = ()
+    momenta: tuple[float, ...] = ()
 
 
 def knobs_of(
@@ -27,8 +36,8 @@ def knobs_of(
     """Knobs and bounds in any spelling: ["learning_rate"], "learning-rate,weight-decay"; (0.01, 3), "0.01:3,weight_decay=0:1"."""
     chosen = [name.strip().replace("-", "_") for name in (names.split(",") if isinstance(names, str) else names)]
     for name in chosen:
-        if name not in (RATE, *NUMBERS):
-            raise ProblemError(f"there is no knob {name!r}; {suggest(name, (RATE, *NUMBERS))}")
+        if name not in (RATE, *NUMBERS, *VALUES):
+            raise ProblemError(f"there is no knob {name!r}; {suggest(name, (RATE, *NUMBERS, *VALUES))}")
     given = _bounds(bounds)
     for name in given:
         if name not in chosen and name != RATE:
@@ -45,7 +54,28 @@ def knobs_of(
         raise ProblemError(
             "second_layer_rate is a knob of a second layer that learns; put 'second-layer' into network.trained."
         )
-    return Knobs(given.get(RATE), {name: given[name] for name in NUMBERS if name in chosen})
+    boxes = {name: given.get(name, usual) for name, usual in VALUES.items() if name in chosen}
+    return Knobs(
+        given.get(RATE),
+        {name: given[name] for name in NUMBERS if name in chosen},
+        _batches(*boxes["batch"]) if "batch" in boxes else (),
+        _momenta(*boxes["momentum"]) if "momentum" in boxes else (),
+    )
+
+
+def _batches(low: float, high: float) -> tuple[int, ...]:
+    """Powers of 2, and the smallest one."""
+    first = max(1, round(low))
+    return tuple(sorted({first, *(2**n for n in range(31) if first <= 2**n <= high)}))
+
+
+def _momenta(low: float, high: float) -> tuple[float, ...]:
+    """Each with half of the distance from 1 of the one before, and the largest one."""
+    if high >= 1:
+        raise ProblemError(
+            f"the bounds {low:g}:{high:g} of momentum reach 1, where nothing is forgotten; give one below 1."
+        )
+    return tuple(sorted({*(1 - 0.5**n for n in range(11) if low <= 1 - 0.5**n <= high), low, high}))
 
 
 def _bounds(given: Mapping[str, Bounds] | Bounds | str | None) -> dict[str, Bounds]:

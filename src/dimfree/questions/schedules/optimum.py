@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -18,16 +17,17 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.start import Start
 from dimfree.problem import LinearKnots
 from dimfree.progress import PartWatcher
-from dimfree.questions.schedules.certificate import Certificate, Conditions, active, conditions, errors
+from dimfree.questions.schedules.certificate import Certificate, Conditions, active, errors
 from dimfree.questions.schedules.families import FAMILIES
+from dimfree.questions.schedules.grid import Bounds, Vector
 from dimfree.questions.schedules.knobs import NUMBERS
 from dimfree.questions.schedules.parts import over_starts
 from dimfree.questions.schedules.runs import factors_at, judged
-from dimfree.questions.schedules.search import Bounds, Course, Found, Space, Vector, search, straight
-from dimfree.questions.schedules.walk import greedy_factors
+from dimfree.questions.schedules.search import Course, Found, Space, search, straight
 
 _FEW, _MANY = 60, 400  # evaluations of the objective, for a family and for free knots
 _SCANNED = 13  # constant rates that are tried before the best of them is refined
+SHARE = 0.6  # of the limit of stability of rows: how far rates go there (docs/schedules.md)
 _PLACINGS = 2  # how many times the knots are placed again
 
 
@@ -63,10 +63,11 @@ class Hunt(NamedTuple):
     box: Bounds  # of factors on the base rate
     numbers: Sequence[Bounds | None]  # of eta_a and omega, if these are free
     unit: float  # eta_a at second_layer_rate = 1
+    capped: bool = False  # whether the upper end of the box is the share of the rows' limit of stability
 
     def judge(self, written: Written, numbers: Vector) -> Float[np.ndarray, "t s"]:
-        """Risks by the adaptive solver, with these numbers in the problem."""
-        return judged(self.problem_with(numbers), self.starts, self.course.grid, written)
+        """Risks by the theory itself, with these numbers in the problem."""
+        return judged(self.problem_with(numbers), self.course.theory, self.starts, self.course.grid, written)
 
     def problem_with(self, numbers: Vector) -> OnePassProblem:
         """The problem with the second layer's rate and the weight decay that were found."""
@@ -131,8 +132,7 @@ def _family(hunt: Hunt, name: str, constant: float) -> Tried:
 def _greedy(hunt: Hunt) -> Tried:
     """The rate that lowers the risk fastest at every moment."""
     began, course = time.process_time(), hunt.course
-    steps = jax.device_put(np.diff(course.grid.times))
-    factors = np.asarray(greedy_factors(course.model, course.starts, steps, jnp.asarray(hunt.box), course.kind))
+    factors = course.greedy(hunt.box)
     at = course.grid.chosen(161)
     written = LinearKnots(times=tuple(course.grid.times[at].tolist()), factors=tuple(factors[2 * at].tolist()))
     rate = hunt.problem.training.learning_rate
@@ -181,7 +181,7 @@ def _wanted(hunt: Hunt, knots: Vector, found: Found) -> tuple[Vector, Conditions
     """The factors of equation (2.1) along the path that was found, within bounds."""
     course = hunt.course
     factors = course.grid.weights(knots) @ found.parameters
-    seen = conditions(course.model_with(found.numbers), course.grid, factors, course.seen(factors, found.numbers))
+    seen = course.conditions(factors, found.numbers)
     regular = np.where(np.isfinite(seen.ratio) & (seen.ratio > 0), seen.ratio, 1.0)
     return np.clip(np.append(regular * factors[:-1:2], factors[-1]), *hunt.box), seen
 
@@ -208,5 +208,5 @@ def _scaled(one: Tried, factor: float) -> Tried:
 
 
 def samples_per_dimension(problem: OnePassProblem, t: float) -> float:
-    """alpha = t p n_b/gamma: the samples per dimension that a time takes (docs/theory/schedules.md, section 0)."""
-    return t * problem.network.width * problem.training.batch / problem.training.learning_rate
+    """alpha = t p n_b/Gamma: the samples per dimension that a time takes (docs/theory/schedules.md, section 0)."""
+    return t * problem.network.width * problem.training.batch / problem.training.effective_rate

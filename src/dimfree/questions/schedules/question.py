@@ -15,9 +15,10 @@ QUESTION: "Question[OnePassProblem]" = Question(
     problem="dimfree.onepass.problem:OnePassProblem",
     answer="dimfree.questions.schedules.optimise:optimise",
     kinds=("teacher", "multi-index"),
+    structured=True,
     options={
         "knobs": Option(
-            "What may be changed: learning-rate, second-layer-rate, weight-decay (separated by commas).",
+            "What may be changed: learning-rate, second-layer-rate, weight-decay, batch, momentum (separated by commas).",
             str,
             "learning-rate",
             flag="knob",
@@ -30,7 +31,14 @@ QUESTION: "Question[OnePassProblem]" = Question(
             str,
         ),
         "objective": Option("What to minimise over the starts: mean-log, mean or worst.", str, "mean-log"),
-        "confirm": Option("The experiment that confirms the result: chain, sgd or none.", str, "chain"),
+        "by": Option(
+            "The theory: linear-mean, for linear networks on inputs with a covariance, or ode. Default: the first that holds.",
+            str,
+        ),
+        "confirm": Option(
+            "The experiment that confirms the result: rows, chain, sgd or none. Default: the first that the problem has.",
+            str,
+        ),
         "replicas": Option("Number of runs of that experiment.", int, 32, 1),
         "export": Option("Also write the schedule as a script: optax, torch or none.", str, "none"),
         "budget": Option("Seconds to spend in all.", float, 300.0),

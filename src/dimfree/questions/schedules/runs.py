@@ -13,11 +13,9 @@ from jaxtyping import Float
 from dimfree.description import AnyDescription, Ask
 from dimfree.errors import DivergenceError
 from dimfree.functions.schedule import Written, schedule
-from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import LinearKnots
-from dimfree.questions.schedules.grid import Grid
-from dimfree.questions.schedules.search import Vector
+from dimfree.questions.schedules.grid import Grid, Vector
 from dimfree.results.record import joined
 from dimfree.setting import model_of, speaking
 
@@ -66,6 +64,8 @@ def risks(
     return np.stack(found, axis=1)
 
 
-def judged(problem: OnePassProblem, starts: Sequence[object], grid: Grid, written: Written) -> Float[np.ndarray, "t s"]:
-    """The risk by the adaptive solver, from every start."""
-    return risks(problem, HighDimensional(), starts, grid, written, jax.random.key(0))[:, :, 0]
+def judged(
+    problem: OnePassProblem, theory: AnyDescription, starts: Sequence[object], grid: Grid, written: Written
+) -> Float[np.ndarray, "t s"]:
+    """The risk by a theory, from every start."""
+    return risks(problem, theory, starts, grid, written, jax.random.key(0))[:, :, 0]

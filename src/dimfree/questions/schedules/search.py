@@ -4,56 +4,79 @@ docs/theory/schedules.md, sections 2 and 5. The logarithm of the risk is minimis
 any slope near the optimum. A run that diverges counts as a very large risk without a slope.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
-import equinox as eqx
-import jax
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Float
 from scipy.optimize import minimize
 
-from dimfree.onepass.directions import TeacherModel
-from dimfree.questions.schedules.grid import Grid
+from dimfree.description import AnyDescription
+from dimfree.questions.schedules.certificate import Conditions
+from dimfree.questions.schedules.grid import Bounds, Grid, Vector
 from dimfree.questions.schedules.parts import Objective
-from dimfree.questions.schedules.walk import Steered, steered
-from dimfree.states.overlaps import Overlaps
 
-Vector = Float[np.ndarray, " _"]
-Bounds = tuple[float, float]
 Curve = Callable[[Vector], tuple[Vector, Float[np.ndarray, "points _"]]]  # factors at all points, and their derivatives
 _LOST = 700.0  # the objective of a run that diverges: e^700 is about the largest float
 _SETTLED = 1e-5  # a smaller slope of the log-risk counts as converged
 _OPTIONS = {"maxcor": 20, "ftol": 1e-11, "gtol": 1e-7}
 
 
-@dataclass
-class Course:
-    """A problem on its grid: what any rates lead to."""
+@runtime_checkable
+class Slope(Protocol):
+    """The value at the end, and how it depends on all factors and on the two numbers."""
 
-    model: TeacherModel
-    starts: Overlaps  # with a leading axis
+    @property
+    def value(self) -> ArrayLike:
+        """The objective."""
+
+    @property
+    def by_factor(self) -> ArrayLike:
+        """Its derivatives with respect to the factors at all points of the grid."""
+
+    @property
+    def by_number(self) -> ArrayLike:
+        """Its derivatives with respect to eta_a and omega."""
+
+
+@dataclass
+class Course(ABC):
+    """A problem followed by a theory: what any rates lead to."""
+
     grid: Grid
     kind: Objective
     numbers: Vector  # eta_a and omega, where they are not searched for
-    calls: int = field(default=0)
 
-    def model_with(self, numbers: Vector) -> TeacherModel:
-        """The model with other numbers."""
-        eta_a, omega = jax.device_put(tuple(numbers))
-        return eqx.tree_at(lambda m: (m.eta_a, m.omega), self.model, (eta_a, omega))
+    theory: ClassVar[AnyDescription]  # what judges a schedule exactly as it is written
+    said: ClassVar[str]  # its name in a sentence
+    where: ClassVar[str]  # the beginning of a sentence about what it says
 
-    def seen(self, factors: Vector, numbers: Vector | None = None) -> Steered:
-        """Everything about one walk."""
-        self.calls += 1
-        chosen = self.numbers if numbers is None else numbers
-        steps, given, others = jax.device_put((np.diff(self.grid.times), factors, chosen))
-        return steered(self.model, self.starts, steps, given, others, self.kind)
+    @abstractmethod
+    def seen(self, factors: Vector, numbers: Vector | None = None) -> Slope:
+        """What these factors at all points of the grid lead to."""
+
+    @abstractmethod
+    def conditions(self, factors: Vector, numbers: Vector) -> Conditions:
+        """Pontryagin's conditions at the beginnings of all steps of the grid."""
+
+    @abstractmethod
+    def greedy(self, box: Bounds) -> Vector:
+        """The factors that lower the risk fastest at every moment, at all points of the grid."""
+
+    @abstractmethod
+    def critical(self) -> float:
+        """The factor at which the risk stops falling at the start; not positive, or not finite, where there is none."""
+
+    @abstractmethod
+    def unresolved(self, risks: Vector) -> bool:
+        """Whether the smallest of these risks is below what the theory resolves."""
 
     def value(self, factors: Vector) -> float:
-        """The objective at the end of it."""
-        return _finite(float(self.seen(factors).value))
+        """The objective at the end."""
+        return _finite(float(np.asarray(self.seen(factors).value)))
 
 
 class Found(NamedTuple):
@@ -91,9 +114,9 @@ def search(course: Course, space: Space, guess: Vector, calls: int, numbers: Vec
         gradient = np.concatenate(
             [parameters * (np.asarray(found.by_factor) @ by_parameter), np.asarray(found.by_number)[free]]
         )
-        if not (np.isfinite(float(found.value)) and np.isfinite(gradient).all()):
+        if not (np.isfinite(float(np.asarray(found.value))) and np.isfinite(gradient).all()):
             return _LOST, np.zeros(len(x))
-        return float(found.value), gradient
+        return float(np.asarray(found.value)), gradient
 
     boxes = [(np.log(low), np.log(high)) for low, high in space.bounds]
     boxes += [box for box in space.numbers if box is not None]

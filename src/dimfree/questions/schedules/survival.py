@@ -24,24 +24,32 @@ def survival(best: "Schedules") -> Survival | None:
     real = best.confirmed
     if real is None:
         return None
-    where = f"SGD at d = {real.dimension}"
+    rows, theory = real.by == "rows", best.hunt.course.said
+    where, at = (
+        ("SGD on the rows", "on the rows") if rows else (f"SGD at d = {real.dimension}", f"at d = {real.dimension}")
+    )
+    advice = (
+        "give a lower upper bound of the rate, or prepare the rows in another way"
+        if rows
+        else "average over more starts (starts = 32), or optimise at larger d"
+    )
     for name in ("optimal", "constant"):
         if share := real.lost(name):
-            said = f"{100 * share:.0f} % of the replicas of {real.by} diverge under the {name} schedule at d = {real.dimension}"
+            said = f"{100 * share:.0f} % of the replicas of {real.by} diverge under the {name} schedule {at}"
             return Survival(False, f"{said}.", f"{said}; lower the upper bound of the rate.")
-    if best.gain() < WORTH:
+    if best.gain(floor=real.floor) < WORTH:
         return Survival(True, f"{where} had no gain to confirm.")
     gained = f"{real.gained('optimal')} times below"
     family = best.family if best.family in real.risks and not real.lost(str(best.family)) else None
     beside = f", with {family} {real.gained(family)}" if family else ""
     low, high = real.interval("optimal", "constant")
-    least = _SURVIVES * log(best.gain())
+    least = _SURVIVES * log(best.gain(floor=real.floor))
     if high < least:
         return Survival(
             False,
             f"{where} does not confirm it: {gained}{beside}.",
-            f"the gain of the ODE ({best.gain():.2g}x) does not survive at d = {real.dimension}: SGD gains "
-            f"{real.gained('optimal')}; average over more starts (starts = 32), or optimise at larger d.",
+            f"the gain of {theory} ({best.gain(floor=real.floor):.2g}x) does not survive {at}: SGD gains "
+            f"{real.gained('optimal')}; {advice}.",
         )
     if low < least:
         return Survival(
@@ -57,7 +65,7 @@ def survival(best: "Schedules") -> Survival | None:
             f"{where} is better off with {family}: {real.gained(family)} times below, with the best schedule "
             f"{real.gained('optimal')}.",
             f"SGD ends at least {exp(-behind):.3g} times lower with {family} than with the best schedule of the limit; take "
-            f"{family}, or optimise at larger d.",
+            f"{family}{'' if rows else ', or optimise at larger d'}.",
         )
     return Survival(True, f"{where} confirms it: {gained}{beside}.")
 

@@ -14,14 +14,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dimfree.onepass.directions import TeacherModel
 from dimfree.programs.compiled import program
-from dimfree.questions.schedules.parts import Objective, greedy, objective, velocity
-from dimfree.states.overlaps import Overlaps
+from dimfree.questions.schedules.parts import Followed, Objective, State, greedy, objective, velocity
 
 _REACH = (0.0, 0.5, 0.5, 1.0)  # where in a step the four stages are
 _SHARE = (1 / 6, 1 / 3, 1 / 3, 1 / 6)  # the weight of each stage
-Rate = Callable[[Float[Array, ""], Overlaps], Float[Array, ""]]  # a function of the given factor and of the state
+Rate = Callable[[Float[Array, ""], State], Float[Array, ""]]  # a function of the given factor and of the state
 
 
 class Steered(NamedTuple):
@@ -30,28 +28,26 @@ class Steered(NamedTuple):
     value: Float[Array, ""]  # the objective at the end
     by_factor: Float[Array, " points"]  # its derivatives
     by_number: Float[Array, "2"]
-    states: Overlaps  # at the beginning of every step
-    costates: Overlaps  # the derivatives of the value with respect to them
+    states: State  # at the beginning of every step
+    costates: State  # the derivatives of the value with respect to them
 
 
 def walk(
-    model: TeacherModel,
-    start: Overlaps,
+    model: Followed,
+    start: State,
     steps: Float[Array, " n"],
     given: Float[Array, "n 4"],
-    push: Overlaps,
+    push: State,
     rate: Rate,
-) -> tuple[Overlaps, tuple[Overlaps, Float[Array, "n 4"]]]:
+) -> tuple[State, tuple[State, Float[Array, "n 4"]]]:
     """The last state; states before each step, each moved by `push`; and the factors that were used in every stage."""
 
-    def step(state: Overlaps, now: tuple[Array, Array, Overlaps]) -> tuple[Overlaps, tuple[Overlaps, Array]]:
+    def step(state: State, now: tuple[Array, Array, State]) -> tuple[State, tuple[State, Array]]:
         h, asked, pushed = now
         begin = _moved(state, jnp.ones(()), pushed)
 
         @jax.checkpoint
-        def stage(
-            done: tuple[Overlaps, Overlaps], at: tuple[Array, Array, Array]
-        ) -> tuple[tuple[Overlaps, Overlaps], Array]:
+        def stage(done: tuple[State, State], at: tuple[Array, Array, Array]) -> tuple[tuple[State, State], Array]:
             (speed, end), (reach, share, wanted) = done, at
             here = _moved(begin, reach * h, speed)
             factor = rate(wanted, here)
@@ -65,11 +61,11 @@ def walk(
     return jax.lax.scan(step, start, (steps, given, push))
 
 
-def _moved(state: Overlaps, by: Array, direction: Overlaps) -> Overlaps:
+def _moved(state: State, by: Array, direction: State) -> State:
     return jax.tree.map(lambda x, v: x + by * v, state, direction)
 
 
-def _given(rate: Array, state: Overlaps) -> Array:
+def _given(rate: Array, state: State) -> Array:
     return rate
 
 
@@ -79,12 +75,12 @@ def _stages(factors: Float[Array, " points"]) -> Float[Array, "n 4"]:
     return jnp.stack([factors[:-1:2], middles, middles, factors[2::2]], axis=1)
 
 
-def _unpushed(start: Overlaps, steps: Array) -> Overlaps:
+def _unpushed(start: State, steps: Array) -> State:
     return jax.tree.map(lambda x: jnp.zeros((steps.size, *x.shape)), start)
 
 
 def final(
-    model: TeacherModel, start: Overlaps, steps: Float[Array, " n"], factors: Float[Array, " points"], kind: Objective
+    model: Followed, start: State, steps: Float[Array, " n"], factors: Float[Array, " points"], kind: Objective
 ) -> Float[Array, ""]:
     """The objective at the end, without a gradient."""
     return objective(model, walk(model, start, steps, _stages(factors), _unpushed(start, steps), _given)[0], kind)
@@ -92,8 +88,8 @@ def final(
 
 @program
 def steered(
-    model: TeacherModel,
-    start: Overlaps,
+    model: Followed,
+    start: State,
     steps: Float[Array, " n"],
     factors: Float[Array, " points"],
     numbers: Float[Array, "2"],
@@ -101,8 +97,8 @@ def steered(
 ) -> Steered:
     """Value, gradient and costates; `numbers` are eta_a and omega. A costate is the gradient with respect to a push."""
 
-    def value(factors: Array, numbers: Array, push: Overlaps) -> tuple[Array, Overlaps]:
-        changed = eqx.tree_at(lambda m: (m.eta_a, m.omega), model, (numbers[0], numbers[1]))
+    def value(factors: Array, numbers: Array, push: State) -> tuple[Array, State]:
+        changed = eqx.tree_at(lambda m: (m.model.eta_a, m.model.omega), model, (numbers[0], numbers[1]))
         end, (states, _) = walk(changed, start, steps, _stages(factors), push, _given)
         return objective(changed, end, kind), states
 
@@ -113,7 +109,7 @@ def steered(
 
 @program
 def greedy_factors(
-    model: TeacherModel, start: Overlaps, steps: Float[Array, " n"], bounds: Float[Array, "2"], kind: Objective
+    model: Followed, start: State, steps: Float[Array, " n"], bounds: Float[Array, "2"], kind: Objective
 ) -> Float[Array, " points"]:
     """The locally optimal factors along their own path, at the ends and middles of all steps."""
     rate = lambda _, state: greedy(model, state, bounds, kind)  # noqa: E731

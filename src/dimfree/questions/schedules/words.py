@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dimfree.errors import ProblemError
-from dimfree.onepass.limits.caution import unresolved
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.questions.schedules.batches import BatchSchedule
 from dimfree.questions.schedules.certificate import Certificate
-from dimfree.questions.schedules.optimum import Tried
+from dimfree.questions.schedules.optimum import SHARE, Tried
 from dimfree.questions.schedules.survival import WORTH, survival
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def verdict(best: "Schedules") -> str:
 
 def _in_the_limit(best: "Schedules") -> str:
     said, family = (
-        f"In the limit the best schedule ends {best.gain():.3g} times below the best constant rate",
+        f"{best.hunt.course.where} the best schedule ends {best.gain():.3g} times below the best constant rate",
         best.family,
     )
     if family is None:
@@ -47,6 +46,14 @@ def _in_the_limit(best: "Schedules") -> str:
     if left < WORTH:
         return f"{said}, and {family} does as well."
     return f"{said}; {family} gets within {100 * (left - 1):.2g} % of it."
+
+
+def whole(floor: float) -> str:
+    """Which risks true labels have on rows, where theory knows those above its teacher."""
+    return (
+        f"Risks of SGD are whole ones of true labels: {floor:.4g} of them is what the teacher of theory leaves, and gains of "
+        "SGD are those of the whole."
+    )
 
 
 def in_batches(found: BatchSchedule, problem: OnePassProblem) -> str:
@@ -60,13 +67,14 @@ def in_batches(found: BatchSchedule, problem: OnePassProblem) -> str:
 
 def warnings(best: "Schedules") -> Iterator[str]:
     """Warnings: bounds that the optimum touches, conditions that fail, risks that are not resolved, gains that do not survive."""
-    found, rate = best.certificate, best.problem.training.learning_rate
+    found, rate = best.certificate, best.hunt.problem.training.learning_rate
     for side, bound in zip(("lower", "upper"), best.hunt.box, strict=True):
         if share := found.active_bounds.get(f"learning_rate {side}"):
-            allowed = "large" if side == "upper" else "small"
+            allowed, cap = "large" if side == "upper" else "small", best.hunt.capped and side == "upper"
+            what = f" ({SHARE:g} of the limit of stability of the rows)" if cap else ""
             yield (
-                f"the optimum lies on the bound {rate * bound:.3g} for {100 * share:.2g} % of the run; widen its bounds, or read "
-                f"this as 'as {allowed} as allowed'."
+                f"the optimum lies on the bound {rate * bound:.3g}{what} for {100 * share:.2g} % of the run; "
+                f"{'' if cap else 'widen its bounds, or '}read this as 'as {allowed} as allowed'."
             )
     for name, value in best.turned.items():
         for side in ("lower", "upper"):
@@ -79,7 +87,7 @@ def warnings(best: "Schedules") -> Iterator[str]:
     if failed:
         yield f"not certain to be the optimum ({', '.join(failed)}); use more knots."
     rtol, end = HighDimensional().rtol, best.schedules["optimal"].risks[-1]
-    if next(unresolved(best.hunt.course.model, {"risk": end[None]}, rtol), None):
+    if best.hunt.course.unresolved(end):
         yield f"the risk ({end.min():.1g}) is below what rtol = {rtol:g} resolves; shorten run.until or lower rtol."
     real = survival(best)
     if real and real.advice:
