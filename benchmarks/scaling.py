@@ -9,10 +9,10 @@ import numpy as np
 
 import dimfree as df
 from clock import Bar, cpu_seconds
-from dimfree.onepass.projected.frontier import lowest
 from dimfree.onepass.projected.mean_risk import mean_risks
 from dimfree.onepass.projected.measures import drawn, equivalent
 from dimfree.onepass.projected.population import power_law
+from dimfree.readings.frontier import lowest
 from overlaps import advance
 
 LAST = 1e9  # step of a curve

@@ -9,8 +9,14 @@ from typer.testing import CliRunner
 import dimfree as df
 from dimfree.cli.commands import app
 from dimfree.errors import ProblemError
+from dimfree.onepass.projected import companion
 from dimfree.onepass.projected.phases import phase
+from dimfree.onepass.projected.schedules import rates
+from dimfree.onepass.projected.step_by_step import stepwise_risks
+from dimfree.questions.scaling.theory import Curves, Law
+from dimfree.questions.scaling.warnings import said_of
 from dimfree.questions.scaling.what_if import best_of_schedule
+from dimfree.readings.frontier import lowest
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +41,15 @@ def test_what_is_said_has_both_exponents_and_every_change(answer):
     assert "in phase III" in said
     assert "p = 0.5000, q = 0.6429" in " ".join(said.split())
     assert "embedding" in said
-    for name in ("twice the size", "half the data", "twice the batch", "best constant rate", "cosine", "wsd", "linear"):
+    for name in (
+        "twice the size",
+        "half the data",
+        "twice the batch",
+        "constant, best rate",
+        "cosine",
+        "wsd",
+        "linear",
+    ):
         assert name in said
 
 
@@ -49,9 +63,9 @@ def test_a_change_of_size_costs_what_the_sheet_measured(answer):
 
 def test_a_schedule_of_constant_rate_is_the_best_constant_rate(answer):
     best = answer.best()
-    found = best_of_schedule(answer.law, best["size"], round(best["samples"]), "constant")
-    listed = next(one.risk for one in answer.changes if one.name.startswith("best constant"))
-    np.testing.assert_allclose(found, listed, rtol=0.02)
+    rate, found = best_of_schedule(answer.law, best["size"], best["samples"], "constant")
+    listed = next(one.risk for one in answer.changes if one.name == f"constant, best rate ({rate:.3g})")
+    np.testing.assert_allclose(found, listed)
 
 
 def test_the_best_schedule_of_all_is_below_every_other(answer):
@@ -79,6 +93,7 @@ def test_one_budget_is_one_line(answer):
         ({"compute": (1e4, 1e6), "largest": 12.0}, "sizes from 8 to 12 are too few for a minimum"),
         ({"budget_flops": 10.0}, "budget_flops = 10 was given; give a number from 60000"),
         ({"alpha": 0.1, "beta": 0.3}, "the target's energy diverges"),
+        ({"schedule": "cosin"}, "schedule = 'cosin' was given.*'cosine'"),
     ],
 )
 def test_what_cannot_be_answered_is_one_sentence(options, sentence):
@@ -96,8 +111,18 @@ def test_a_best_size_at_the_end_of_the_list_is_no_number():
     found = df.scaling(compute=(1e4, 1e6), largest=100)
     assert np.isnan(found.curves.frontier.size[-1])
     said = " ".join(found.summary().split())
-    assert "the best size is at an end of the list 8 to" in said
+    assert "the best size is the largest of the list 8 to" in said
     assert "no best size among those of the list" in said
+
+
+def test_a_best_size_below_the_list_is_another_sentence():
+    sizes, compute = np.array([8.0, 11.0, 16.0]), np.array([1e3, 2e3, 4e3])
+    risks, data = np.array([[1.0, 1.0, 1.0], [1.1, 0.5, 0.9], [1.2, 0.7, 0.4]]), df.PowerLaw(inputs=400)
+    law, found = Law(data, 0.5, 1), Curves(sizes, risks, lowest(sizes, risks, compute), 0.0)
+    said = list(said_of(law, found, phase(0.7, 1.2), 1e3, 0.0))
+    assert said[0].startswith("At compute 1e+03 the best size is the smallest of the list 8 to 16")
+    assert "begin at larger compute" in said[0]
+    assert said[1].startswith("At compute 4e+03 the best size is the largest of the list 8 to 16")
 
 
 def test_exponents_that_are_not_yet_those_of_the_phase_are_warned_of():
@@ -133,6 +158,7 @@ def test_a_number_of_inputs_is_no_power_law_where_the_trace_grows_with_them():
     assert "give inputs = {per_size = 4}" in said
 
 
+@pytest.mark.slow
 def test_the_command_chooses_inputs_and_rate_for_small_exponents():
     """At the command line the problem is always there, and is the example's where it was not given."""
     done = CliRunner().invoke(app, ["scaling", "--alpha", "0.4", "--beta", "0.8", "--budget-flops", "6e5", "--json"])
@@ -152,6 +178,14 @@ def test_real_sgd_is_at_the_exact_means_of_its_projections():
     assert "Real SGD of 8 projections a size" in found.summary()
 
 
+@pytest.mark.slow
+def test_real_sgd_ends_schedules_at_the_exact_means():
+    given = df.Problem(data={"kind": "power-law", "noise": 0.05}, training={"learning_rate": 0.1, "batch": 2})
+    z = df.scaling(given, compute=(1e3, 1e5), schedule="linear", seeds=6).markers.z_scores()
+    assert np.sqrt(np.mean(z**2)) < 2
+
+
+@pytest.mark.slow
 def test_the_command_writes_figure_json_and_results(tmp_path):
     done = CliRunner().invoke(app, ["scaling", "--compute", "1e3:1e5", "--json", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
@@ -163,3 +197,61 @@ def test_the_command_writes_figure_json_and_results(tmp_path):
 
 def test_phases_of_the_figure_are_those_of_the_sheet():
     assert [phase(a, b).name for a, b in [(1, 0.7), (0.7, 1.2), (0.2, 0.2)]] == ["II", "III", "none"]
+
+
+def test_a_largest_size_that_hides_nothing_is_refused():
+    given = df.Problem(data={"kind": "power-law", "inputs": 512}, training={"learning_rate": 0.1})
+    with pytest.raises(ProblemError, match="size 600 is not below inputs 512: nothing is hidden"):
+        df.scaling(given, largest=600.0)
+
+
+@pytest.mark.parametrize(
+    ("training", "sentence"),
+    [
+        (
+            {"schedule": {"kind": "cosine", "until": 5.0}},
+            "budgets end at many; leave it out, and give the question a schedule",
+        ),
+        ({"weight_decay": 0.1}, "without decay and without noise on the weights"),
+        ({"momentum": 0.9, "learning_rate": 0.15}, "above the limit of stability"),
+    ],
+)
+def test_training_that_is_not_answered_is_refused(training, sentence):
+    with pytest.raises(ProblemError, match=sentence):
+        df.scaling(df.Problem(data={"kind": "power-law"}, training=training))
+
+
+def test_real_sgd_with_momentum_along_a_schedule_is_refused():
+    given = df.Problem(data={"kind": "power-law"}, training={"learning_rate": 0.01, "momentum": 0.8})
+    with pytest.raises(ProblemError, match="real SGD with momentum along a schedule is not run; leave seeds"):
+        df.scaling(given, schedule="linear", seeds=2)
+
+
+@pytest.mark.slow
+def test_momentum_is_another_rate():
+    """docs/theory/scaling.md, section 4: plain SGD at rate/(1 - momentum), up to the order of that rate."""
+    slow = {"momentum": 0.8, "learning_rate": 0.002}
+    found = [
+        df.scaling(df.Problem(data={"kind": "power-law"}, training=training), compute=(1e4, 1e6))
+        for training in (slow, {"learning_rate": 0.01})
+    ]
+    np.testing.assert_allclose(*(one.curves.frontier.risk for one in found), rtol=0.03)
+    assert "momentum 0.8" in found[0].summary()
+    assert found[0].law.limit(100) == pytest.approx(
+        companion.critical_rate(found[0].law.population(100), 100, 1, 0.8), rel=1e-12
+    )
+
+
+@pytest.mark.slow
+def test_along_a_schedule_every_budget_is_a_run_of_its_own(answer):
+    found = df.scaling(schedule="wsd", compute=(1e4, 1e6))
+    law, f = found.law, found.curves.frontier
+    steps = round(f.samples()[4])
+    size = f.compute[4] / steps
+    shape = law.gamma(size) * rates("wsd", steps)
+    single = stepwise_risks(law.measures(size), shape, np.ones(steps), 0.0, np.array([steps]))[0]
+    np.testing.assert_allclose(f.risk[4], single, rtol=2e-3)
+    assert f.risk[-1] < 0.97 * answer.curves.frontier.risk[-1]  # of a constant rate; the shortest runs lose by it
+    assert "these are worked out for a constant rate" in " ".join(found.summary().split())
+    shares = found.values()["shares"]
+    np.testing.assert_allclose(np.sum([shares[name] for name in shares], axis=0), 1, rtol=1e-12)

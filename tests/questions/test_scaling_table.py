@@ -61,7 +61,7 @@ def pixels():
 def test_windows_and_the_end_of_the_table_are_warned_of(pixels):
     said = " ".join(pixels.summary().split())
     assert "Eigenvalues beyond rank 30 of 1797 rows are not used" in said
-    assert "the best size is at an end of the list" in said
+    assert "the best size is the largest of the list" in said
     assert "the 61 inputs end the law there" in said
     assert np.isnan(pixels.curves.frontier.size[-1])
 

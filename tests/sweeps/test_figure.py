@@ -6,6 +6,7 @@ import xarray as xr
 
 import dimfree as df
 from dimfree.readings.power_laws import fit
+from dimfree.sweeps.frontier_figure import measured_frontier
 from dimfree.sweeps.measures import measured
 
 TIMES = np.linspace(0, 10, 101)
@@ -63,6 +64,7 @@ def test_a_plateau_is_a_length_per_replica_and_its_slope_is_known():
     assert axes.get_ylabel() == "how long risk stays on its plateau"
 
 
+@pytest.mark.slow
 def test_a_measure_that_no_point_has_is_one_sentence():
     for kind, axes in (("slopes", WIDTHS), ("map", PLANE)):
         with pytest.raises(df.ProblemError, match=r"no point of the sweep has a number for 'how long risk .* plateau'"):
@@ -205,6 +207,45 @@ def test_an_account_without_numbers_has_no_panel(tmp_path):
 def test_slopes_need_positive_numbers(values):
     data = made_up({"network.width": [1, 2]}).assign_coords({"network.width": values})
     with pytest.raises(
-        df.ProblemError, match=r"^slopes need an axis of positive numbers, and 'network.width' is not one"
+        df.ProblemError, match=r"^power laws need an axis of positive numbers, and 'network.width' is not one"
     ):
         df.plot_sweep(data, kind="slopes")
+
+
+def of_sizes(floor: bool = True) -> xr.Dataset:
+    """Risks 1/t + floor/size after t = steps/size: at compute C the best size is C^(1/3), and its risk falls like C^(-1/3)."""
+    sizes, steps = np.array([2, 4, 8, 16, 32, 64, 128]), np.geomspace(1e3, 1e6, 61)
+    noise = 1 + 1e-4 * RNG.normal(size=(1, len(sizes), len(steps) + 1, 4))
+    t = np.concatenate([[0.0], steps]) / sizes[:, None]
+    risk = (1 / (1 + t) + floor / sizes[:, None] / 2)[None, :, :, None] * noise
+    dims = ("description", "network.width")
+    variables = {
+        "risk": ((*dims, "step", "replica"), risk, {"long_name": "risk"}),
+        "failure": (dims, np.full((1, len(sizes)), "", dtype=object)),
+    }
+    coordinates = {"description": ["one"], "network.width": sizes, "step": np.concatenate([[0.0], steps])}
+    return xr.Dataset(variables, coordinates, {"figure": json.dumps({"kind": "frontier"})})
+
+
+def test_a_frontier_has_the_exponents_of_its_curves(tmp_path):
+    data = of_sizes()
+    found = measured_frontier(
+        data["network.width"].values.astype(float), data["step"].values[1:], data["risk"].values[0][:, 1:]
+    )
+    assert found.size.value == pytest.approx(1 / 3, abs=0.02)
+    assert found.risk.value == pytest.approx(1 / 3, abs=0.02)
+    assert 0 < found.risk.standard_error < 0.01
+    figure = df.plot_sweep(data, tmp_path / "frontier.png")
+    said = figure.axes[0].get_legend().get_texts()[0].get_text()
+    assert said.startswith("frontier: risk ~ C^-0.3")
+
+
+def test_a_frontier_without_a_best_size_is_none():
+    """Where nothing favours large sizes the smallest one is always best."""
+    figure = df.plot_sweep(of_sizes(floor=False))
+    assert "there is no frontier" in figure.axes[0].get_legend().get_texts()[0].get_text()
+
+
+def test_a_frontier_counts_steps():
+    with pytest.raises(df.ProblemError, match="the points of the sweep share times; set steps in its file"):
+        df.plot_sweep(made_up(WIDTHS), kind="frontier")

@@ -67,7 +67,12 @@ def test_what_is_wrong_is_one_sentence(text, said, tmp_path):
 
 
 def test_those_that_are_brought_along_make_sense():
-    assert {*shipped()} == {"committee-phase-diagram", "exit-time-over-width", "error-over-width"}
+    assert {*shipped()} == {
+        "committee-phase-diagram",
+        "exit-time-over-width",
+        "error-over-width",
+        "committee-frontier",
+    }
     for name, title in shipped().items():
         assert title[0].isupper()
         assert all(hasattr(point, "problem") for point in read_sweep(name).sweep.points)

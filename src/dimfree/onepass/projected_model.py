@@ -22,7 +22,7 @@ from dimfree.random_numbers import normals
 
 
 class Hidden(NamedTuple):
-    """What genuine inputs are made of: xi = z mixed, and the label z.target plus noise, for standard normal z."""
+    """How genuine inputs are made from standard normal z: features xi = z mixed, and labels z.target plus noise."""
 
     mixed: Float32[Array, "v d"]
     target: Float[Array, " v"]
@@ -84,7 +84,7 @@ class ProjectedModel(OnePassModel):
     """One linear unit behind a random projection."""
 
     about: ClassVar[str] = "fresh samples seen through a random projection"
-    solved_by: ClassVar[str] = "equivalent"
+    instead_of_pde: ClassVar[str] = "equivalent or sgd"
     Delta: Float[Array, ""]  # variance of the label noise
     unreached: Float[Array, ""]  # Delta_W
     eigenvalues: Float[Array, " d"]
@@ -106,12 +106,12 @@ class ProjectedModel(OnePassModel):
 
     @property
     def on_rows(self) -> "ProjectedModel":
-        """With rows drawn with replacement; their average of (y - f)²/2 is the risk of Gaussian inputs plus Delta/2, exactly."""
+        """The same with rows drawn with replacement: their mean of (y - f)²/2 is the risk of Gaussian inputs plus Delta/2."""
         return replace(self, hidden=self.rows)
 
     @property
     def draw_seconds(self) -> float:
-        """The inputs that are projected, and a product with a matrix."""
+        """Predict the cost of drawing inputs and projecting them by a product with a matrix."""
         if not isinstance(self.hidden, Hidden):
             return 0.0
         v, d = self.hidden.mixed.shape

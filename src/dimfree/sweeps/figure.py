@@ -14,6 +14,7 @@ from dimfree.pages import PAPER, Page
 from dimfree.readings.landmarks import clock
 from dimfree.readings.power_laws import Fit, fit, slope
 from dimfree.sweeps.figure_table import settings
+from dimfree.sweeps.frontier_figure import draw_frontier
 from dimfree.sweeps.measures import grid, mean_and_error, measured, observable
 from dimfree.sweeps.scales import Vector, axis_name, edges, label_axis, places, text
 
@@ -27,22 +28,23 @@ Stroke = dict[str, Any]  # arguments of matplotlib's plot
 _FEW = 7  # a legend names at most this many curves
 _MARKS, _STYLES = "os^Dv", ("-", "--", "-.", ":")  # together they make twenty curves distinct without colours
 _MARKERS = 8  # on a curve
+_ALONG_ONE = ("curves", "frontier")  # kinds of figures of one axis
 
 
 def plot_sweep(data: xr.Dataset, path: str | Path | None = None, page: Page = PAPER, **figure: Any) -> "Figure":
     """Draw a sweep as its file says, unless `figure` says otherwise.
 
-    Arguments: `kind`, "map", "curves" or "slopes" (left out, curves of one axis and maps of several); `observable` (left out,
-    the risk); `measure`, "end", "plateau", {"crossing": level} or {"distance": title}; `x` and `y`, axes.
+    Arguments: `kind`, "map", "curves", "slopes" or "frontier" (left out, curves of one axis and maps of several);
+    `observable` (left out, the risk); `measure`, "end", "plateau", {"crossing": level} or {"distance": title}; `x` and `y`, axes.
 
         df.plot_sweep(df.open_sweep("sweep.zarr"), "sweep.png", kind="curves")
     """
     options = settings({**json.loads(data.attrs.get("figure", "{}")), **figure})
     axes = [name for name in grid(data) if name != "description"]
     kind = options["kind"] or ("curves" if len(axes) == 1 else "map")
-    draw = {"map": _draw_maps, "curves": _draw_curves, "slopes": _draw_slopes}.get(kind)
+    draw = _KINDS.get(kind)
     if draw is None:
-        raise ProblemError(f"the kind {kind!r} of figure is not known; {suggest(kind, ('map', 'curves', 'slopes'))}")
+        raise ProblemError(f"the kind {kind!r} of figure is not known; {suggest(kind, _KINDS)}")
     for name in (options["x"], options["y"]):
         if name is not None and name not in axes:
             raise ProblemError(f"the sweep has no axis {name!r}; {suggest(name, axes)}")
@@ -50,7 +52,7 @@ def plot_sweep(data: xr.Dataset, path: str | Path | None = None, page: Page = PA
     if x == options["y"]:
         raise ProblemError(f"the figure has {x!r} for x and for y; give it another axis, or leave y out.")
     y = options["y"] or next((name for name in axes if name != x), None)
-    y = None if kind == "curves" else y
+    y = None if kind in _ALONG_ONE else y
     data = data.sortby([name for name in (x, y) if name is not None and data[name].dtype.kind in "fi"])
     fixed = {name: 0 for name in axes if name not in (x, y)}
     said = ", ".join(f"{axis_name(data[name])} = {text(data[name].values[0])}" for name in fixed)
@@ -142,6 +144,14 @@ def _draw_slopes(figure: "Figure", data: xr.Dataset, options: Mapping[str, Any],
     _finish(figure, data, options, panels[0])
 
 
+def _draw_frontier(figure: "Figure", data: xr.Dataset, options: Mapping[str, Any], x: str, y: str | None) -> None:
+    """A panel for every account: the observable of every size against compute, and the lowest for every budget."""
+    _positive(data[x])
+    values = observable(data, options["observable"])
+    draw_frontier(figure, data, values, _with_numbers(data, values, options["observable"]), x)
+    _finish(figure, data, options, figure.axes[0])
+
+
 def _with_numbers(data: xr.Dataset, values: xr.DataArray, what: str) -> list[str]:
     """The accounts that have a number at some point; an error without any."""
     found = [str(one) for one in values["description"].values if np.isfinite(values.sel(description=one)).any()]
@@ -180,7 +190,7 @@ def _positive(coordinate: xr.DataArray) -> Vector:
     at = np.asarray(coordinate.values, dtype=float) if coordinate.dtype.kind in "fi" else np.zeros(1)
     if not (at > 0).all():
         raise ProblemError(
-            f"slopes need an axis of positive numbers, and {coordinate.name!r} is not one; draw a map or curves."
+            f"power laws need an axis of positive numbers, and {coordinate.name!r} is not one; draw a map or curves."
         )
     return at
 
@@ -238,3 +248,6 @@ def _finish(figure: "Figure", data: xr.Dataset, options: Mapping[str, Any], firs
     said = f"{missing} of {data['failure'].size} points have no numbers" if missing else ""
     if text := ". ".join(part for part in (options["title"], said) if part):
         figure.suptitle(text, fontsize=9)
+
+
+_KINDS = {"map": _draw_maps, "curves": _draw_curves, "slopes": _draw_slopes, "frontier": _draw_frontier}

@@ -71,7 +71,7 @@ def read_point(folder: Path, key: str) -> Outcome:
 
 
 def _whole(array: Any) -> Values:
-    """All of an array; an error if chunks are missing, which Zarr would read as fill values."""
+    """The whole array; an error if chunks are missing, because Zarr would read these as fill values."""
     if array.nchunks_initialized != array.nchunks:
         raise ValueError(f"numbers of {array.basename} are missing")
     values: Values = np.asarray(array[...])

@@ -48,7 +48,7 @@ def status(path: str | Path) -> Status:
 
 
 def status_of(data: xr.Dataset) -> Status:
-    """How far the sweep of results that were read is."""
+    """How far a sweep is, from its results that were read."""
     said = [str(reason) for reason in data["failure"].values.ravel()]
     return Status(len(said), said.count(""), dict(Counter(reason for reason in said if reason).most_common()))
 

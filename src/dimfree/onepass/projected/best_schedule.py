@@ -18,7 +18,7 @@ Vector = Float[np.ndarray, " _"]
 _STARTS = ("wsd", "cosine", "constant")
 _SEARCHES = 200  # iterations at most
 _HIGHEST = 1.5  # rate over the critical one; the risk bounds rates by itself
-_LEFT, _APART = 1e-2, 1e-2  # of the risk, below which an optimum is certified
+_LEFT, _APART = 1e-2, 1e-2  # shares of the risk below which an optimum is certified
 
 
 class BestSchedule(NamedTuple):
@@ -28,7 +28,7 @@ class BestSchedule(NamedTuple):
     rates: Vector
     risk: float
     slope: float
-    apart: float  # of searches from other schedules, over the risk
+    apart: float  # how far searches from other schedules end apart, over the risk
     finer: float  # what twice the knots gain, over the risk
 
     @property
@@ -78,7 +78,7 @@ def best_schedule(
 
 
 def _at_knots(name: str, steps: int, knots: int) -> Vector:
-    """A known form at half the critical rate."""
+    """A known form of schedule at the knots, at half the critical rate."""
     return np.interp(np.linspace(0, 1, knots), np.linspace(0, 1, steps), 0.5 * rates(name, steps))
 
 

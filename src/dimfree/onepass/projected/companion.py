@@ -89,22 +89,28 @@ def edges(population: Population, d: float, kappa: float) -> tuple[float, float]
     return inverse(population, d, float(s)), inverse(population, d, _upper(population, d))
 
 
-def stability(population: Population, d: float, gamma: float, batch: float) -> float:
+def stability(population: Population, d: float, gamma: float, batch: float, momentum: float = 0.0) -> float:
     """Chi, the sum over all times of the kernel: the mean risk stays bounded below 1; infinite beyond the spectrum's edge."""
-    z, edge = 2 / (gamma * (1 + 1 / batch)), _upper(population, d)
+    wide, edge = widening(batch, momentum), _upper(population, d)
+    z = 2 * (1 - momentum) / (gamma * wide)
     if z <= inverse(population, d, edge):
         return np.inf
     s = _root(lambda s: inverse(population, d, s) - z, edge, -1 / (z + population.trace))
-    return _chi(population, s, batch)
+    return _chi(population, s, batch * wide)
 
 
-def critical_rate(population: Population, d: float, batch: float = 1) -> float:
+def critical_rate(population: Population, d: float, batch: float = 1, momentum: float = 0.0) -> float:
     """The rate at which chi = 1, or at which the largest eigenvalue itself becomes unstable."""
-    edge = _upper(population, d)
+    wide, edge = widening(batch, momentum), _upper(population, d)
     s = edge
-    if _chi(population, edge, batch) > 1:
-        s = _root(lambda s: _chi(population, s, batch) - 1, edge, edge * 1e-12)
-    return 2 / ((1 + 1 / batch) * inverse(population, d, s))
+    if _chi(population, edge, batch * wide) > 1:
+        s = _root(lambda s: _chi(population, s, batch * wide) - 1, edge, edge * 1e-12)
+    return 2 * (1 - momentum) / (wide * inverse(population, d, s))
+
+
+def widening(batch: float, momentum: float) -> float:
+    """w, with which chi = G/batch * sum lambda/(2 - G w lambda) for G = gamma/(1 - momentum); 1 + 1/batch for plain SGD."""
+    return (1 - momentum) / (1 + momentum) + 1 / batch
 
 
 def _upper(population: Population, d: float) -> float:
@@ -118,9 +124,9 @@ def _upper(population: Population, d: float) -> float:
     return _root(lambda s: crowding(population, s) - d, alone, alone * 1e-9)
 
 
-def _chi(population: Population, s: float, batch: float) -> float:
+def _chi(population: Population, s: float, widened: float) -> float:
     hs = population.h * s
-    return float(-np.sum(population.counts * hs / (1 + hs)) / (batch + 1))
+    return float(-np.sum(population.counts * hs / (1 + hs)) / widened)
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float, Num
 
 from dimfree.onepass.projected.companion import capacity
-from dimfree.onepass.projected.mean_risk import decay, mean_shares
+from dimfree.onepass.projected.in_blocks import Rule, shares, walked
+from dimfree.onepass.projected.mean_risk import decay
 from dimfree.onepass.projected.measures import Measures
 from dimfree.onepass.projected.population import Population
 
@@ -27,7 +28,7 @@ class Parts(NamedTuple):
 
     @property
     def shares(self) -> dict[str, Vector]:
-        """Of the risk, by their names."""
+        """The share of every part in the risk, by its name."""
         return {name: part / sum(self) for name, part in zip(self._fields, self, strict=True)}
 
 
@@ -35,16 +36,17 @@ def parts(
     measures: Measures,
     population: Population,
     d: float,
-    gamma: float,
-    batch: float,
+    rule: Rule,
     Delta: float,
     steps: Num[np.ndarray, " t"],
 ) -> Parts:
-    """Of the mean risk of a deterministic equivalent after so many steps."""
+    """The parts of the mean risk of a deterministic equivalent after the given numbers of steps."""
     kappa, _ = capacity(population, d)
-    found = mean_shares(measures, gamma, batch, Delta, steps)
-    speed = np.log1p(-decay(population.h + kappa, gamma, batch))
-    own = np.exp(np.asarray(steps, dtype=float)[:, None] * speed) @ (
-        population.e * population.h / (population.h + kappa)
-    )
+    found, at = shares(measures, rule, Delta, steps), population.h + kappa
+    reached = population.e * population.h / at
+    if rule.at_once:
+        speed = np.log1p(-decay(at, rule.gamma, rule.batch))
+        own = np.exp(np.asarray(steps, dtype=float)[:, None] * speed) @ reached
+    else:
+        own = walked(measures, rule, Delta, steps, (at, reached)).watched.sum(axis=1)
     return Parts(found.capacity, own, found.unlearnt - own, found.step_noise)

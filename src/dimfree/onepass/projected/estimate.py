@@ -16,9 +16,9 @@ from dimfree.onepass.projected.phases import phase
 
 Vector = Float[np.ndarray, " _"]
 Matrix = Float[np.ndarray, "_ _"]
-_FIRST = 3  # rank of the windows; the leading modes are nobody's power law
+_FIRST = 3  # rank at which windows begin, because leading modes rarely follow a power law
 _ROWS_PER_RANK = 10
-_BLOCKS = 40  # of rows, which are drawn with replacement
+_BLOCKS = 40  # blocks of rows, which are drawn with replacement
 _DRAWS = 60
 _VANISHING = 1e-12  # of the largest eigenvalue
 _CUT = 0.5  # of all ranks: the last ones of a table fall off whatever the law
@@ -67,7 +67,7 @@ class _Modes(NamedTuple):
 
 
 def estimate(x: Float[np.ndarray, "n v"], y: Float[np.ndarray, " n"], seed: int = 0) -> Estimate:
-    """Of centred rows and labels."""
+    """The exponents of centred rows and their labels."""
     n, v = x.shape
     last = min(n // _ROWS_PER_RANK, int(_CUT * v))
     if last - _FIRST + 1 < 2 * FEWEST:
@@ -103,7 +103,7 @@ def estimate(x: Float[np.ndarray, "n v"], y: Float[np.ndarray, " n"], seed: int 
 
 
 def _half_range(values: list[float]) -> float:
-    """Of a single value it is not known."""
+    """Half the range of the values; not known for a single value."""
     return float(np.ptp(values)) / 2 if len(values) > 1 else np.nan
 
 

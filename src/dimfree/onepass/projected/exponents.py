@@ -12,7 +12,7 @@ from jaxtyping import Float
 from dimfree.errors import ProblemError
 
 Vector = Float[np.ndarray, " _"]
-FEWEST = 5  # ranks of a window
+FEWEST = 5  # ranks that a window must have
 _EXPONENTS = (-2.0, 12.0)  # of energies
 
 

@@ -59,7 +59,7 @@ def _around(
 
 
 def _nodes(moments: Float[np.ndarray, "c k"], centre: Vector, radius: Vector) -> tuple[Vector, Vector]:
-    """The rules of all cells in one."""
+    """The nodes and weights of all cells, as one rule."""
     places, weights = [], []
     for nu, middle, half in zip(moments, centre, radius, strict=True):
         u, w = wheeler(nu)

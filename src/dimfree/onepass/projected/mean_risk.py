@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Num
 
+from dimfree.onepass.projected.companion import widening
 from dimfree.onepass.projected.measures import Measures
 
 Vector = Float[np.ndarray, " _"]
@@ -83,22 +84,25 @@ def forcing_and_kernel(
     return F, gamma**2 / batch * _powers(decay(measures.y, gamma, batch), r) @ measures.k
 
 
-def chi(measures: Measures, gamma: float, batch: float) -> float:
+def chi(measures: Measures, gamma: float, batch: float, momentum: float = 0.0) -> float:
     """The sum over all times of the kernel, infinite where an eigenvalue itself is unstable."""
-    delta = decay(measures.y, gamma, batch)
-    if delta.min() <= 0:
+    moved = gamma / (1 - momentum)
+    left = 2 - moved * widening(batch, momentum) * measures.y
+    if left.min() <= 0:
         return np.inf
-    return float(gamma**2 / batch * np.sum(measures.k / delta))
+    return float(moved / batch * np.sum(measures.k / measures.y / left))
 
 
-def critical_rate(measures: Measures, batch: float) -> float:
+def critical_rate(measures: Measures, batch: float, momentum: float = 0.0) -> float:
     """The rate at which chi = 1; with very many samples a step, that at which the largest eigenvalue becomes unstable."""
     from scipy.optimize import brentq  # slow to import, and rarely needed
 
-    steepest = 2 / ((1 + 1 / batch) * float(measures.y.max())) * (1 - 1e-12)
-    if chi(measures, steepest, batch) <= 1:
+    steepest = 2 * (1 - momentum) / (widening(batch, momentum) * float(measures.y.max())) * (1 - 1e-12)
+    if chi(measures, steepest, batch, momentum) <= 1:
         return steepest
-    return float(brentq(lambda gamma: chi(measures, gamma, batch) - 1, steepest * 1e-12, steepest, rtol=1e-13))
+    return float(
+        brentq(lambda gamma: chi(measures, gamma, batch, momentum) - 1, steepest * 1e-12, steepest, rtol=1e-13)
+    )
 
 
 def steps_to(measures: Measures, gamma: float, batch: float, Delta: float, target: float) -> float:

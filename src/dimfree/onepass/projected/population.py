@@ -1,4 +1,4 @@
-"""What inputs and target are before they are projected: eigenvalues, how many there are of each, and the target's energies.
+"""Inputs and target before they are projected: eigenvalues, how many there are of each, and the target's energies.
 
 A power law of any length is held in a few hundred nodes (docs/theory/scaling.md, section 2, evaluation 1).
 """
@@ -43,7 +43,7 @@ class Population(NamedTuple):
         return float(self.e.sum())
 
     def check_size(self, d: float) -> None:
-        """Refuse a projection that hides nothing."""
+        """Refuse a projection to as many features as there are inputs, or more."""
         if not 1 <= d < self.inputs:
             raise ProblemError(
                 f"size {d:g} is not below inputs {self.inputs:g}: nothing is hidden; choose a size below, "

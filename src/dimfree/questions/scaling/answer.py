@@ -27,7 +27,7 @@ from dimfree.onepass.projected.phases import Phase, phase
 from dimfree.problem import Problem
 from dimfree.progress import PartWatcher, nobody
 from dimfree.questions.answer import Answer
-from dimfree.questions.scaling.asked import FLOPS, asked_problem, budgets, trace
+from dimfree.questions.scaling.asked import FLOPS, asked_problem, budgets, check_schedule, trace
 from dimfree.questions.scaling.markers import Markers, markers
 from dimfree.questions.scaling.scatter import scatter
 from dimfree.questions.scaling.theory import Curves, Law, curves, sizes_for
@@ -75,6 +75,8 @@ class Scaling(Answer[OnePassProblem]):
         """The rates of every step that end lowest for the budget of the single answers, and what certifies them."""
         best = self.best()
         steps = round(best["samples"] / self.law.batch) if np.isfinite(best["size"]) else 0
+        if self.law.momentum:
+            raise ProblemError("the best schedule is searched for plain SGD; leave training.momentum out.")
         if not 0 < steps <= _MOST_SEARCHED:
             raise ProblemError(
                 f"the best schedule of {steps} steps was asked for, and up to {_MOST_SEARCHED} are searched; "
@@ -126,7 +128,7 @@ class Scaling(Answer[OnePassProblem]):
 
     def _table(self) -> Table:
         f = self.curves.frontier
-        table = Table(title=f"Scaling: {self.about()}, batch {self.law.batch}")
+        table = Table(title=f"Scaling: {self.about()}, {self.trained()}")
         for heading in ("compute", "risk*", "size*", "samples", "samples/size", "p", "q"):
             table.add_column(heading, justify="right")
         p, q = f.local_exponents()
@@ -144,10 +146,16 @@ class Scaling(Answer[OnePassProblem]):
         name = data.pool.name if data.pool is not None else "a spectrum"
         return f"{name}, {data.inputs_of(1)} inputs"
 
-    def _shares(self) -> Table:
-        table = Table(
-            title="Shares of risk*: what no weights reach, modes not yet learnt, what the projection smears, noise of the steps"
+    def trained(self) -> str:
+        """By which rule, in a few words."""
+        law = self.law
+        words = [f"batch {law.batch}", f"momentum {law.momentum:g}", f"schedule {law.schedule}"]
+        return ", ".join(
+            word for word, is_said in zip(words, (1, law.momentum, law.schedule != "constant"), strict=True) if is_said
         )
+
+    def _shares(self) -> Table:
+        table = Table(title="Shares of risk* (capacity: what no weights reach)")
         for heading in ("compute", "capacity", "not yet learnt", "embedding", "step noise"):
             table.add_column(heading, justify="right")
         for number, parts in zip(self.rows, self.parts, strict=True):
@@ -159,9 +167,11 @@ class Scaling(Answer[OnePassProblem]):
         local = f"Local exponents: size* ~ C^p (p to {error[0]:.1g}), risk* ~ C^-q (q to {error[1]:.1g})."
         if np.isnan(self.phase.size):
             return f"{local} There is no phase: {self.phase.balance}."
+        plain = self.law.schedule == "constant" and not self.law.data.label_noise
         return (
             f"{local} As compute grows without end, in phase {self.phase.name} ({self.phase.balance}): "
-            f"p = {self.phase.size:.4f}, q = {self.phase.loss:.4f}."
+            f"p = {self.phase.size:.4f}, q = {self.phase.loss:.4f}"
+            + ("." if plain else "; these are worked out for a constant rate and labels without noise.")
         )
 
     def warnings(self) -> Iterator[str]:
@@ -205,7 +215,7 @@ class Scaling(Answer[OnePassProblem]):
         }
         found["frontier"].attrs["sum_rule_error"] = self.curves.sum_rule_error
         if self.markers is not None:
-            seen = {"risk": self.markers.sgd, "risk_exact": self.markers.exact}
+            seen = {"risk": self.markers.sgd, "risk_error": self.markers.error, "risk_exact": self.markers.exact}
             found["sgd"] = xr.Dataset(
                 {name: (("size", "seed", "step"), v) for name, v in seen.items()},
                 {"size": self.markers.sizes, "step": self.markers.steps},
@@ -228,6 +238,7 @@ def scaling(
     labels: Any = None,
     width: int | None = None,
     compute: str | tuple[float, float] | None = None,
+    schedule: str = "constant",
     largest: float | None = None,
     budget_flops: float | None = None,
     seeds: int = 0,
@@ -239,16 +250,23 @@ def scaling(
     Arguments: `problem` (of kind power-law or projected, or the path of a TOML file), whose learning rate times the trace of its
     inputs is that of all sizes; `alpha` and `beta` instead of the problem's; or a table, `features` (an array, a file, or the
     name of a data set of scikit-learn) and `labels`, with `width` seen by that many random ReLU features; `compute`, the first
-    and the last budget; `largest` size of the list; `budget_flops`, a single budget; `seeds`, projections for each of a few
+    and the last budget; `schedule` of the rate within every budget, "constant", "cosine",
+    "linear" or "wsd"; `largest` size of the list; `budget_flops`, a single budget; `seeds`, projections for each of a few
     sizes on which real SGD is run; `seed` instead of the problem's.
 
         print(df.scaling(alpha=0.7, beta=1.2, compute=(1e4, 1e8)).summary())
     """
+    check_schedule(schedule)
     chosen = asked_problem(problem, seed, alpha, beta, features, labels, width)
     data = chosen.data
     assert isinstance(data, ProjectedData)
     first, last = budgets(data.kind, compute, budget_flops)
-    law = Law(data, chosen.training.learning_rate * trace(chosen), chosen.training.batch)
+    training = chosen.training
+    if seeds and training.momentum and schedule != "constant":
+        raise ProblemError(
+            "real SGD with momentum along a schedule is not run; leave seeds, training.momentum or the schedule out."
+        )
+    law = Law(data, training.learning_rate * trace(chosen), training.batch, training.momentum, schedule)
     spent = np.geomspace(first, last, max(2, round(_PER_DECADE * np.log10(last / first)) + 1))
     watch("sizes", 0.0)
     found = curves(law, sizes_for(data, last, largest), spent)

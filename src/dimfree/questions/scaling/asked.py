@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from dimfree.errors import ProblemError
+from dimfree.errors import ProblemError, suggest
 from dimfree.onepass.inputs.covariance import Covariance
 from dimfree.onepass.inputs.own_rows import OWN_LABELS
 from dimfree.onepass.kinds.projection.section.behind import ProjectedData
@@ -13,8 +13,10 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.projected.companion import critical_rate
 from dimfree.problem import Problem
 from dimfree.questions.scaling.question import QUESTION
+from dimfree.questions.scaling.what_if import SCHEDULES
 from dimfree.tables import BUNDLED
 
+SHAPES = ("constant", *SCHEDULES)
 FLOPS = 6  # for every parameter and sample: 2 to predict, 4 to learn
 _RATE = 0.5  # over the trace, unless a problem has its own
 _OF_CRITICAL = 0.4  # the share of the critical rate that a table has at most
@@ -35,6 +37,7 @@ def asked_problem(
     """The problem with all that was asked for in its place; rates that are not given are a share of the trace."""
     exponents = {f"data.{name}": value for name, value in (("alpha", alpha), ("beta", beta)) if value is not None}
     found, example = QUESTION.settled(problem, seed), QUESTION.example()
+    _check_plain(found)
     own_data, own_rate = found.data != example.data, found.training.learning_rate != example.training.learning_rate
     if features is not None:
         if own_data or exponents:
@@ -52,7 +55,29 @@ def asked_problem(
         return found.replace(**exponents) if exponents else found
     few = {"data.inputs": PerSize(per_size=4.0)} if alpha is not None and 2 * alpha <= 1 else {}
     found = found.replace(**exponents, **few)
-    return found if own_rate else found.replace(**{"training.learning_rate": _RATE / trace(found)})
+    rate = _RATE * (1 - found.training.momentum) / trace(found)
+    return found if own_rate else found.replace(**{"training.learning_rate": rate})
+
+
+def check_schedule(name: str) -> None:
+    """A shape that ends at 0, or does not change."""
+    if name not in SHAPES:
+        raise ProblemError(f"schedule = {name!r} was given; {suggest(name, SHAPES)}")
+
+
+def _check_plain(problem: OnePassProblem) -> None:
+    """What would change the risk, and no equation of the question has."""
+    training = problem.training
+    if training.schedule is not None:
+        raise ProblemError(
+            "training.schedule ends at one time, and budgets end at many; leave it out, and give the question a schedule: "
+            "cosine, linear or wsd."
+        )
+    if training.weight_decay or training.second_layer_decay or training.inverse_temperature is not None:
+        raise ProblemError(
+            "scaling laws are worked out for SGD without decay and without noise on the weights; leave training.weight_decay, "
+            "second_layer_decay and inverse_temperature out."
+        )
 
 
 def trace(problem: OnePassProblem) -> float:
@@ -93,6 +118,7 @@ def _of_table(problem: OnePassProblem, own_rate: bool, features: Any, labels: An
         raise ProblemError(
             f"the table has {v} columns that vary, too few for a law of sizes; give more than {4 * _SMALLEST}."
         )
-    limit = critical_rate(data.population(_SMALLEST), _SMALLEST, problem.training.batch)
-    rate = problem.training.learning_rate if own_rate else min(_RATE, _OF_CRITICAL * limit)
+    training = problem.training
+    limit = critical_rate(data.population(_SMALLEST), _SMALLEST, training.batch, training.momentum)
+    rate = training.learning_rate if own_rate else min(_RATE * (1 - training.momentum), _OF_CRITICAL * limit)
     return problem.replace(**{"data": data, "dimension": min(32, v // 2), "training.learning_rate": rate})

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PHASES = ("none", "Ia", "Ib", "Ic", "II", "III", "IVa", "IVb")
 _COLOURS = ("#ffffff", "#a6cee3", "#cfe8f3", "#e6f3f9", "#b2df8a", "#fdbf6f", "#fb9a99", "#fddbd9")
+_CLOSE = 0.03  # of the asymptotic exponent, within which the slope is drawn
 _ALPHA, _BETA = (0.05, 1.3), (0.0, 1.5)
 
 
@@ -39,28 +40,29 @@ def draw_scaling(found: "Scaling", figure: Figure) -> None:
         right.errorbar(*point, errors[1], errors[0], fmt="o", color="black", mfc="white", ms=8, label="this table")
         right.legend(frameon=False, loc="upper left")
     figure.suptitle(
-        f"{found.about()} (phase {found.phase.name}), rate {found.law.rate:.2g}/trace, batch {found.law.batch}",
+        f"{found.about()} (phase {found.phase.name}), rate {found.law.rate:.2g}/trace, {found.trained()}",
         fontsize=10,
     )
 
 
 def draw_risks(axes: Axes, found: "Scaling") -> None:
-    """Every size as a thin line, the frontier as a thick one, its asymptotic slope, and SGD."""
+    """Every size as a thin line, the frontier as a thick one, its asymptotic slope where it is met, and SGD."""
     f, colours = found.curves.frontier, colormaps["viridis"]
     sizes, top = found.curves.sizes, np.log(found.curves.sizes[-1] / found.curves.sizes[0])
     for size, risk in list(zip(sizes, found.curves.risks, strict=True))[::2]:
         axes.plot(f.compute, risk, color=colours(np.log(size / sizes[0]) / top), lw=0.8)
     axes.plot(f.compute, f.risk, color="black", lw=2.4, label="frontier")
-    known = np.flatnonzero(np.isfinite(f.risk))
-    if len(known) and np.isfinite(found.phase.loss):
-        last = known[-1]
+    holds = np.flatnonzero(np.abs(f.local_exponents()[1] - found.phase.loss) < _CLOSE)
+    if len(holds):
+        first, last = holds[0], holds[-1]
         slope = f.risk[last] * (f.compute / f.compute[last]) ** -found.phase.loss
-        axes.plot(f.compute, slope, "--", color="#d95f02", lw=1.3, label=f"asymptotic slope −{found.phase.loss:.3f}")
+        label = f"asymptotic slope −{found.phase.loss:.3f}"
+        axes.plot(f.compute[first : last + 1], slope[first : last + 1], "--", color="#d95f02", lw=1.3, label=label)
     if found.markers is not None:
         _draw_markers(axes, found)
     axes.set(xscale="log", yscale="log", xlabel="compute = size × batch × steps", ylabel="population risk")
-    low = np.nanmin(found.curves.risks)
-    axes.set_ylim(low / 1.5, 2 * np.nanmax(found.curves.risks[0]))
+    held = found.curves.risks[np.isfinite(found.curves.risks).any(axis=1)]
+    axes.set_ylim(np.nanmin(held) / 1.5, 2 * np.nanmax(held[0]))
     axes.set_xlim(f.compute[0], f.compute[-1])
     axes.legend(frameon=False, title=f"sizes {sizes[0]:g} (dark) to {sizes[-1]:.3g} (light)", title_fontsize=9)
 

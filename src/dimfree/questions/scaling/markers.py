@@ -8,6 +8,7 @@ from jaxtyping import Float
 from dimfree.comparison.run import simulate, solve
 from dimfree.onepass.kinds.projection.section.behind import ProjectedData
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.projected.schedules import written
 from dimfree.problem import Run
 from dimfree.progress import PartWatcher
 from dimfree.questions.scaling.theory import Law
@@ -19,19 +20,18 @@ _STEPS = (30, 300, 3000)
 
 
 class Markers(NamedTuple):
-    """Mean risks of SGD for every projection, after some steps, and the exact means of the same projections."""
+    """Mean risks of SGD for every projection after some steps, with standard errors, and exact means of the same projections."""
 
     sizes: Float[np.ndarray, " d"]
     steps: Float[np.ndarray, " t"]
     sgd: Float[np.ndarray, "d seed t"]
+    error: Float[np.ndarray, "d seed t"]
     exact: Float[np.ndarray, "d seed t"]
 
     def z_scores(self) -> Float[np.ndarray, "d t"]:
-        """How many standard errors (over projections) SGD lies above the exact means of the same projections."""
-        off = self.sgd / self.exact - 1
-        count = off.shape[1]
-        error = off.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(off.shape[::2], np.nan)
-        return np.asarray(off.mean(axis=1) / error)
+        """How many standard errors (over runs) SGD lies above the exact means of the same projections, averaged over these."""
+        off, error = self.sgd / self.exact - 1, self.error / self.exact
+        return np.asarray(off.sum(axis=1) / np.sqrt((error**2).sum(axis=1)))
 
 
 def markers(law: Law, problem: OnePassProblem, seeds: int, watch: PartWatcher) -> Markers:
@@ -40,19 +40,21 @@ def markers(law: Law, problem: OnePassProblem, seeds: int, watch: PartWatcher) -
     data = problem.data
     by = "sgd-eigenbasis" if data.pool is None else "projected-rows"
     sizes = [size for size in _SIZES if size < data.inputs_of(size) <= _MOST_DRAWN // size]
-    sgd, exact = np.empty((2, len(sizes), seeds, len(_STEPS)))
+    runs = [(step,) for step in _STEPS] if law.schedule != "constant" else [_STEPS]
+    sgd, error, exact = np.empty((3, len(sizes), seeds, len(_STEPS)))
     for row, size in enumerate(sizes):
-        gamma = law.gamma(size)
-        times = tuple(step * gamma / size for step in _STEPS)
         for seed in range(seeds):
             watch(f"real SGD, size {size}", (row * seeds + seed) / (len(sizes) * seeds))
-            one = problem.replace(
-                **{
-                    "dimension": size,
-                    "training.learning_rate": gamma,
-                    "run": Run(replicas=_RUNS, times=times, seed=problem.run.seed + seed),
-                }
-            )
-            sgd[row, seed] = simulate(one, by=by)["risk"].values[1:].mean(axis=1)
-            exact[row, seed] = solve(one, by="projected-mean")["risk"].values[1:, 0]
-    return Markers(np.array(sizes, float), np.array(_STEPS, float), sgd, exact)
+            ones = [_problem(law, problem, size, steps, problem.run.seed + seed) for steps in runs]
+            seen = np.concatenate([simulate(one, by=by)["risk"].values[1:] for one in ones])
+            sgd[row, seed], error[row, seed] = seen.mean(axis=1), seen.std(axis=1, ddof=1) / np.sqrt(_RUNS)
+            exact[row, seed] = np.concatenate([solve(one, by="projected-mean")["risk"].values[1:, 0] for one in ones])
+    return Markers(np.array(sizes, float), np.array(_STEPS, float), sgd, error, exact)
+
+
+def _problem(law: Law, problem: OnePassProblem, size: int, steps: tuple[int, ...], seed: int) -> OnePassProblem:
+    """One projection, looked at after these steps; its schedule ends with the last."""
+    one = problem.replace(**{"dimension": size, "training.learning_rate": law.gamma(size)})
+    times = tuple(step * one.time_step for step in steps)
+    run = Run(replicas=_RUNS, times=times, seed=seed)
+    return one.replace(**{"run": run, "training.schedule": written(law.schedule, times[-1])})

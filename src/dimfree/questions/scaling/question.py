@@ -15,6 +15,7 @@ QUESTION: "Question[OnePassProblem]" = Question(
     problem="dimfree.onepass.problem:OnePassProblem",
     answer="dimfree.questions.scaling.answer:scaling",
     kinds=("power-law", "projected"),
+    structured=True,
     options={
         "alpha": Option("Exponent of the inputs instead of the problem's: variances j^(-2 alpha).", float),
         "beta": Option("Exponent of the target instead of the problem's: coefficients j^(-beta).", float),
@@ -24,6 +25,11 @@ QUESTION: "Question[OnePassProblem]" = Question(
         "labels": Option("The file with the labels of the table.", str),
         "width": Option("Take this many random ReLU features of the table instead of its columns.", int, None, 1),
         "compute": Option("Range of compute, size * batch * steps; left out, 1e4:1e10, of tables 1e2:1e6.", str),
+        "schedule": Option(
+            "Rate from the first step to the last of every budget: constant, cosine, linear or wsd (falls in the last fifth).",
+            str,
+            "constant",
+        ),
         "largest": Option("Largest size of the list; left out, as large as the compute needs.", float),
         "budget_flops": Option("One budget in flops, 6 for every parameter and sample: a one-line answer.", float),
         "seeds": Option("Projections per size for real SGD; 0 for theory alone.", int, 0, 0),

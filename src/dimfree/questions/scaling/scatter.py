@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from dimfree.onepass.projected.mean_risk import mean_risks
 from dimfree.onepass.projected.measures import drawn
 from dimfree.questions.scaling.theory import Law
 
@@ -17,11 +16,11 @@ def scatter(law: Law, size: float, compute: float, seed: int) -> float:
     h, b = (values[:_MOST_INPUTS] for values in law.data.modes(small))
     if small >= len(h):
         return np.nan
-    rng, gamma = np.random.default_rng(seed), law.gamma(small)
+    rng = np.random.default_rng(seed)
     steps = np.array([max(compute / (size * law.batch), 1.0)])
     risks = []
     for _ in range(_DRAWS):
         W = rng.standard_normal((len(h), small)) / np.sqrt(small)
-        risks.append(mean_risks(drawn(h, b, W).measures, gamma, law.batch, law.data.label_noise, steps)[0])
+        risks.append(law.risks(small, steps, drawn(h, b, W).measures)[0])
     middle = np.percentile(risks, [16, 84])  # an unstable projection has any risk
     return float((middle[1] - middle[0]) / 2 / np.median(risks) * np.sqrt(small / size))

@@ -7,7 +7,6 @@ import numpy as np
 from dimfree.onepass.kinds.projection.section.power_law import PerSize, PowerLaw
 from dimfree.onepass.projected.companion import capacity
 from dimfree.onepass.projected.estimate import Estimate
-from dimfree.onepass.projected.mean_risk import chi
 from dimfree.onepass.projected.phases import Phase
 from dimfree.onepass.projected.population import power_law
 from dimfree.questions.scaling.theory import Curves, Law
@@ -16,17 +15,22 @@ _OFF = 0.03  # of an exponent, beyond which it must not be used
 _SHORT = 0.05  # of the capacity, that too few inputs take away
 _MANY = 1e5  # times the size: as good as infinitely many inputs
 _SCATTER = 0.05  # of one projection
+_LONGEST = 1e12  # steps
 
 
 def said_of(law: Law, found: Curves, phase: Phase, compute: float, scatter: float) -> Iterator[str]:
     """All that applies."""
     f = found.frontier
-    ended = np.flatnonzero(np.isnan(f.size))
-    if len(ended):
-        yield (
-            f"At compute {f.compute[ended[0]]:.2g} the best size is at an end of the list {found.sizes[0]:g} to "
-            f"{found.sizes[-1]:g}, and so it is not given: {_remedy(law, found)}."
-        )
+    best = np.argmin(np.nan_to_num(found.risks, nan=np.inf), axis=0)
+    for ended, end, remedy in (
+        (np.isnan(f.size) & (best == 0), "smallest", "begin at larger compute"),
+        (np.isnan(f.size) & (best > 0), "largest", _remedy(law, found)),
+    ):
+        if ended.any():
+            yield (
+                f"At compute {f.compute[ended][0 if best[ended][0] else -1]:.2g} the best size is the {end} of the list "
+                f"{found.sizes[0]:g} to {found.sizes[-1]:g}, and so it is not given: {remedy}."
+            )
     p, q = f.local_exponents()
     near = int(np.argmin(np.abs(np.log(f.compute / compute))))
     if max(abs(p[near] - phase.size), abs(q[near] - phase.loss)) > _OFF:
@@ -37,7 +41,7 @@ def said_of(law: Law, found: Curves, phase: Phase, compute: float, scatter: floa
     size = f.size[near]
     if np.isfinite(size):
         yield from _inputs(law, float(size))
-        yield from _label_noise(law, float(size))
+        yield from _label_noise(law, found)
         if scatter > _SCATTER:
             yield f"One projection of size {size:.3g} scatters by {100 * scatter:.0f} % around this risk, the mean over them."
 
@@ -96,11 +100,11 @@ def _inputs(law: Law, size: float) -> Iterator[str]:
         )
 
 
-def _label_noise(law: Law, size: float) -> Iterator[str]:
+def _label_noise(law: Law, found: Curves) -> Iterator[str]:
     Delta = law.data.label_noise
-    if Delta:
-        share = chi(law.measures(size), law.gamma(size), law.batch)
+    if Delta and law.schedule == "constant":
+        lowest = np.min(law.risks(found.sizes[-1], np.geomspace(1, _LONGEST, 200)))
         yield (
-            f"Label noise {Delta:.3g} with a constant rate: the frontier ends near a risk of "
-            f"{Delta * share / (1 - share) / 2:.2g}; let the rate fall, or the batch grow."
+            f"Label noise {Delta:.3g} with a constant rate: the frontier ends near a risk of {lowest:.2g}; use schedule wsd or "
+            "cosine, or larger batches."
         )

@@ -17,7 +17,7 @@ _DRAW = 20240515  # folded into the key, so that these numbers differ from all o
 
 
 def projected_model(problem: OnePassProblem) -> ProjectedModel:
-    """With a projection that the seed of the run decides."""
+    """The model of a problem, with a projection drawn from the seed of the run."""
     data, d = problem.data, problem.dimension
     assert isinstance(data, ProjectedData)
     rng = np.random.default_rng((_DRAW, problem.run.seed))
@@ -25,7 +25,7 @@ def projected_model(problem: OnePassProblem) -> ProjectedModel:
 
 
 def model_behind(problem: OnePassProblem, W: Float[np.ndarray, "v d"]) -> ProjectedModel:
-    """With this projection."""
+    """The model of a problem with a given projection."""
     data, d = problem.data, problem.dimension
     assert isinstance(data, ProjectedData)
     h, b = data.modes(d)
@@ -51,7 +51,7 @@ def _rows(data: ProjectedData, seen: Float[np.ndarray, "v d"]) -> Rows | None:
 
 
 def zero_start(problem: OnePassProblem, key: Key[Array, ""], vectors: bool, nodes: bool) -> Start:
-    """Nothing is drawn."""
+    """The start at weights of 0, for which nothing is drawn."""
     zeros, a = np.zeros((1, problem.dimension)), second_layer(problem)
     measured = Particles(jax.device_put(np.zeros((1, 0))), jax.device_put(np.zeros(1)), a)
     return Start(measured, jax.device_put(zeros), jax.device_put(np.zeros(1)), None, True)

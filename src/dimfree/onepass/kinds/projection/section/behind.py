@@ -1,4 +1,4 @@
-"""What a random projection is of: eigenvalues of inputs, coefficients of the target (docs/theory/scaling.md, section 0)."""
+"""What is projected at random: eigenvalues of inputs, coefficients of the target (docs/theory/scaling.md, section 0)."""
 
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -58,7 +58,7 @@ class ProjectedData(DataSection):
         return None
 
     def check(self, problem: "OnePassProblem") -> None:
-        """A projection that hides something, and the one network that it is about."""
+        """Refuse as many features as inputs, projections too large to draw, and networks other than one linear unit."""
         v, network = self.inputs_of(problem.dimension), problem.network
         if problem.dimension >= v:
             raise ValueError(

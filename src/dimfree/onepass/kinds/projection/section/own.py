@@ -83,7 +83,7 @@ class Projected(ProjectedData):
         return self.noise if self.pool is None else self.inputs.linear_teacher[1]
 
     def inputs_of(self, size: float) -> int:
-        """How many directions inputs vary in."""
+        """The number of directions in which inputs vary."""
         return int(np.sum(self._varying))
 
     def modes(self, size: int) -> Modes:
@@ -92,12 +92,12 @@ class Projected(ProjectedData):
         return Modes((found.coordinates / found.dimension)[varying], self._coefficients()[varying])
 
     def rows(self) -> Float[np.ndarray, "n v"]:
-        """Of the pool, along these directions."""
+        """The rows of the pool, along the directions in which inputs vary."""
         assert self.pool is not None
         return self.pool.rows[:, self._varying]
 
     def population(self, size: float) -> "Population":
-        """As it is."""
+        """The population of all modes; no nodes stand for several of them."""
         from dimfree.onepass.projected.population import levels
 
         h, b = self.modes(round(size))

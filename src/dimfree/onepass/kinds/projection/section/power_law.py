@@ -35,7 +35,7 @@ class PowerLaw(ProjectedData):
     noise: NonNegativeFloat = 0.0
 
     def inputs_of(self, size: float) -> int:
-        """A number, or so many for every feature."""
+        """The number of inputs, given as it is or for every feature."""
         return round(self.inputs.per_size * size) if isinstance(self.inputs, PerSize) else self.inputs
 
     def population(self, size: float) -> "Population":
@@ -45,12 +45,12 @@ class PowerLaw(ProjectedData):
         return power_law(self.alpha, self.beta, self.inputs_of(size))
 
     def modes(self, size: int) -> Modes:
-        """All of them."""
+        """The variances and coefficients of all inputs."""
         j = np.arange(1.0, self.inputs_of(size) + 1)
         return Modes(j ** (-2 * self.alpha), j**-self.beta)
 
     def check(self, problem: "OnePassProblem") -> None:
-        """A target of finite energy, too."""
+        """Refuse targets of infinite energy, too."""
         if 2 * (self.alpha + self.beta) <= 1:
             raise ValueError(
                 f"alpha + beta = {self.alpha + self.beta:g}: the target's energy diverges with inputs and there is no power law; "

@@ -1,7 +1,7 @@
 """The lowest risk that a budget of compute buys, over all sizes (docs/theory/scaling.md, section 4).
 
-Compute is C = d * batch * steps. The best size is the lowest point of a parabola in (log d, log R) through the best three sizes
-of a list; a minimum at an end of the list is no minimum.
+The best size is the lowest point of a parabola in (log d, log R) through the best three sizes of a list; a minimum at an end of
+the list is no minimum.
 """
 
 from typing import NamedTuple
