@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import jax
 import numpy as np
 import pytest
 from plan_tables import one_hot_table, power_table
@@ -13,11 +14,17 @@ from typer.testing import CliRunner
 
 import dimfree as df
 from dimfree.cli.commands import app
-from dimfree.questions.plan import search
+from dimfree.comparison.run import starts_of
+from dimfree.experiments import RowsSGD
+from dimfree.questions.plan import search, teacher
+from dimfree.questions.plan.columns import look_at
 from dimfree.questions.plan.question import QUESTION
-from dimfree.questions.plan.teacher import Fit, Halves, fitted
+from dimfree.questions.plan.splits import splits as parted
+from dimfree.questions.plan.table import Wish, read
+from dimfree.questions.plan.teacher import LOGISTIC, Halves, fitted
 from dimfree.questions.plan.trial import CONSTANT, DEFAULT, LINEAR, PLAN, Trial
 from dimfree.questions.plan.verdict import against, carries, off_by
+from dimfree.theories import HighDimensional
 
 NOTHING, EXAMPLE = Trial(*[None] * len(Trial._fields)), QUESTION.example()
 SMALL = {"splits": 1, "seeds": 2, "widths": [2], "batch": 4}
@@ -76,6 +83,54 @@ def test_labels_of_a_linear_law_keep_the_ridge():
     np.testing.assert_allclose(fit.teacher.w[0], [1.0, 2.0, 0.0, 0.0], atol=0.5)
 
 
+@pytest.mark.slow
+def test_offsets_and_a_linear_unit_are_found_in_labels_that_have_them(monkeypatch):
+    monkeypatch.setattr(teacher, "MOST_UNITS", 1)
+    chance = np.random.default_rng(2)
+    x = chance.normal(size=(3000, 8)) / np.sqrt(8)
+    f = 0.3 * x @ (3 * np.eye(8)[0]) + erf((x @ (4 * np.eye(8)[1]) + 1.5) / np.sqrt(2))
+    y = f - f.mean() + 0.1 * chance.normal(size=3000)
+    fit = fitted(Halves(x[:2000], y[:2000], x[2000:], y[2000:]), 0, offsets=True)
+    assert fit.teacher.straight == (True, False)
+    assert abs(fit.teacher.b[1]) == pytest.approx(1.5, abs=0.2)
+    assert fit.validation < 1.1 * 0.1**2
+    assert fit.validation < 0.5 * fit.tried["erf 1"]
+
+
+@pytest.mark.slow
+def test_classes_are_fitted_by_their_probabilities():
+    chance = np.random.default_rng(4)
+    x = chance.normal(size=(3000, 2))
+    y = np.where(chance.random(3000) < 1 / (1 + np.exp(-2 * x[:, 0] - 1)), 1.0, -1.0)
+    fit = fitted(Halves(x[:2000], y[:2000], x[2000:], y[2000:], LOGISTIC), 0)
+    at = np.array([[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    np.testing.assert_allclose(fit.ridge(at), [-1.0, 1.0, 3.0, 1.0], atol=0.4)
+    assert fit.nothing == pytest.approx(-np.mean(np.log(np.where(y > 0, np.mean(y > 0), np.mean(y < 0)))), abs=0.02)
+    assert fit.validation < fit.nothing
+
+
+@pytest.mark.slow
+def test_theory_is_within_a_tenth_of_rows_that_have_labels_of_the_fitted_teacher(monkeypatch):
+    for name, value in (("_DECAYS", (1e-5,)), ("_STARTS", (1, 1)), ("MOST_UNITS", 3)):  # the fit is not what is tested
+        monkeypatch.setattr(teacher, name, value)
+    table = read(power_table(rows=20_000, dimension=300), "y", Wish(), seed=0)
+    (split,) = parted(table, look_at(table, None), 1, seed=0)
+    fit = fitted(split.halves()[0], 0)
+    assert (len(split.learnt), fit.teacher.w.shape[1]) == (12_000, 300)
+    assert not fit.why_linear
+    asked = split.problem(EXAMPLE, fit, final=False)
+    assert not asked.data.unlike  # units are alike, for which theory is fastest
+    data = asked.data.model_dump()
+    data["covariance"]["labels"] = None  # so that rows have the teacher's
+    asked = asked.replace(data=data, **{"training.learning_rate": 0.2, "run.starts": 8})
+    starts = starts_of(asked, (RowsSGD(), HighDimensional()))
+    times = np.round(12_000 * np.array([0.1, 0.3, 1.0, 2.5])) * asked.time_step
+    seen, solved = (
+        search.risks(asked, one, starts, times, jax.random.key(1)) for one in (RowsSGD(), HighDimensional())
+    )
+    np.testing.assert_allclose(solved.mean(axis=1) / seen.mean(axis=1), 1.0, atol=0.1)
+
+
 def test_means_pair_what_was_started_together():
     first = NOTHING._replace(ends={PLAN: np.array([0.9, 1.9]), CONSTANT: np.array([1.0, 2.0])})
     assert against([first], CONSTANT).value == pytest.approx(-0.1 / 1.5)
@@ -85,8 +140,7 @@ def test_means_pair_what_was_started_together():
 def trial(predicted, measured, floor):
     course = {name: np.array([[predicted]]) for name in (PLAN, CONSTANT)}
     seen = {name: np.array([[measured]]) for name in (PLAN, CONSTANT)}
-    fit = Fit(*[None] * len(Fit._fields))._replace(validation=2 * floor)
-    return NOTHING._replace(predicted=course, measured=seen, floor=floor, fit=fit, epochs=np.array([1.0]))
+    return NOTHING._replace(predicted=course, measured=seen, floor=floor, assumed_floor=floor, epochs=np.array([1.0]))
 
 
 def test_ratios_are_of_means_over_splits_and_an_excess_within_its_error_has_none():
@@ -96,6 +150,7 @@ def test_ratios_are_of_means_over_splits_and_an_excess_within_its_error_has_none
     assert carries(both)[1] == "is a rough guide"
     assert carries([trial(1.1, 1.0, 0.5), trial(2.2, 2.0, 0.5)])[1] == "carries"
     assert carries([trial(1.6, 1.0, 0.5), trial(3.2, 2.0, 0.5)])[1] == "does not carry"
+    assert carries([trial(np.inf, 1.0, 0.5), trial(2.2, 2.0, 0.5)]) == (np.inf, "does not carry")
     scattered = [trial(1.0, 1.0, 0.9), trial(1.0, 0.8, 0.9), trial(1.0, 0.9, 0.85)]
     assert str(off_by(scattered, 0, excess=True)) == "unknown"
 
@@ -116,6 +171,8 @@ def test_a_batch_is_as_large_as_its_rate_stays_calm(monkeypatch):
         ({"budget": float("inf")}, "budget = inf samples was given"),
         ({"batch": 10**6}, "batch = 1000000 was given, and there are 265 rows to learn from; give from 1 to 265."),
         ({"splits": 10**9}, "splits = 1000000000 was given; give a number from 1 to 100."),
+        ({"loss": "huber"}, "loss = 'huber' is not planned for; choose square, or for two classes logistic."),
+        ({"loss": "logistic"}, "loss = 'logistic' was given, and target has more than two values"),
         ({"widths": "a"}, "widths = 'a' are no whole numbers; give some, as in 2,4,8."),
         ({"widths": [0]}, "give at least one, from 1 to 64"),
         ({"scale": "none"}, "scale = 'none' is not known; choose 'common' or 'each'."),
@@ -182,3 +239,24 @@ def test_fewer_rows_than_columns_and_one_per_cent_of_positives(rows):
     found = df.plan(features=x, target=y, positive="ill", **SMALL)
     assert "Only 30 rows are of class ill" in found.summary()
     assert np.isfinite(found.trials[0].ends[PLAN]).all()
+
+
+@pytest.mark.slow
+def test_the_logistic_loss_goes_the_whole_way(tmp_path):
+    chance = np.random.default_rng(0)
+    x = chance.normal(size=(600, 4))
+    y = np.where(x[:, 0] - x[:, 1] + 0.5 * chance.normal(size=600) > 0, "yes", "no")
+    found = df.plan(features=x, target=y, loss="logistic", **SMALL)
+    (one,) = found.trials
+    measured = one.measured[PLAN][-1].mean()
+    assert one.predicted[PLAN][-1].mean() == pytest.approx(measured, rel=0.2)
+    assert measured < one.measured[PLAN][0].mean()
+    assert one.wrong[0] == pytest.approx(one.wrong[1], abs=0.06)
+    assert "Test error of the plan: " in found.summary()
+    written = found.files(tmp_path, "plan")
+    assert df.load(written["problem"]).data.labels == "logistic"
+    text = written["script"].read_text(encoding="utf-8")
+    assert "Loss: log(1 + exp(-y f)), for labels y = -1 and +1." in text
+    run = [sys.executable, str(written["script"])]
+    shown = subprocess.run(run, check=True, capture_output=True, text=True).stdout
+    assert float(shown.removeprefix("held-out risk ")) == pytest.approx(measured, rel=0.2)

@@ -95,6 +95,24 @@ def _changed(**columns):
         (_changed(), "city", Wish(positive="Basel"), "'city' is never 'Basel'"),
         (_changed(), "price", Wish(impute="mode"), "impute = 'mode' is not known"),
         (_changed(age=np.inf), "price", Wish(columns=("size", "age")), "60 values are not finite numbers"),
+        (
+            lambda table: table.assign(age=["?", *table["age"].astype(str)[1:]]),
+            "price",
+            Wish(columns=("size", "age")),
+            r"column 'age' has numbers, and '\?'; write numbers with a point, and leave missing values empty",
+        ),
+        (
+            _changed(age=1e200),
+            "price",
+            Wish(columns=("age",)),
+            r"a value of 1e\+200 was given, whose square is no number",
+        ),
+        (
+            lambda table: table.set_axis(["size", "size", "city", "price"], axis=1),
+            "price",
+            Wish(),
+            "the frame has more than one column named 'size'",
+        ),
         (lambda table: table[:20], "price", Wish(), "the frame has 20 rows; give at least 40"),
     ],
 )
@@ -142,6 +160,13 @@ def test_large_tables_are_read_in_pieces_and_only_some_rows_are_kept(tmp_path, m
     assert "Of 500 rows, 100 were drawn at random" in found.said[0]
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_marks_between_columns_are_found(houses, tmp_path, mark):
+    houses.to_csv(tmp_path / "a.csv", index=False, sep=mark)
+    found = read(tmp_path / "a.csv", "price", Wish(columns=("size", "age")), seed=0)
+    np.testing.assert_allclose(found.X, houses[["size", "age"]])
+
+
 def _said(columns, target=None, **options):
     table = pd.DataFrame(columns)
     y = np.random.default_rng(9).normal(size=len(table)) if target is None else target
@@ -157,6 +182,14 @@ def test_columns_are_reported_in_words():
     assert "1 pairs of columns say the same (x and twice)" in said
     assert "Column year lies 2.08e+03 standard deviations from 0" in said
     assert columns.varies.tolist() == [False, True, True, True, True]
+
+
+def test_a_column_that_gives_the_target_away_and_numbers_of_rows_are_named():
+    y = np.random.default_rng(9).normal(size=200)
+    x = np.random.default_rng(3).normal(size=200)
+    _, said = _said({"x": x, "copy": 1 - 2 * y, "Unnamed: 0": np.arange(200.0)})
+    assert "Column copy says nearly all of the target by itself" in said
+    assert "Column Unnamed: 0 has no name" in said
 
 
 def test_a_column_that_dominates_makes_every_column_have_its_own_scale():

@@ -17,6 +17,7 @@ from dimfree.errors import ProblemError
 from dimfree.files import replacing
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import Problem, dumps
+from dimfree.problem.loss import loss_name
 from dimfree.progress import PartWatcher, nobody
 from dimfree.questions.answer import Answer
 from dimfree.questions.plan.columns import Columns, look_at
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _EPOCHS, _LONGEST = 5.0, 1000  # of the default budget, and of the largest
 _MOST = 100  # splits, and seeds
+LOSSES = ("square", "logistic")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,26 +72,33 @@ class Plan(Answer[OnePassProblem]):
             yield "The risk of the best ridge, half the mean square for labels of variance 1; alpha is scikit-learn's."
         yield self._teachers()
         first = self.trials[0].fit
-        yield (
-            f"Label noise lies between {first.train:.3f}, what the chosen teacher leaves on rows it was fitted to, and "
-            f"{first.validation:.3f} on validation rows; theory takes the latter."
+        left = (
+            f"{first.train:.3f}, what the chosen teacher leaves on rows it was fitted to, and {first.validation:.3f} on"
         )
+        if self.problem.training.needs_signs:
+            yield f"The mean logistic loss is between {left} validation rows; theory takes classes to be drawn from the teacher."
+        else:
+            yield f"Label noise lies between {left} validation rows; theory takes the latter."
         yield (
             f"Plan for {self.samples} samples ({self.trials[0].epochs[-1]:.3g} epochs): "
             f"{self.choice.said(self.problem.dimension)}."
         )
         yield self._ends()
         yield from map(self._checked, FOLLOWED)
+        if pairs := [one.wrong for one in self.trials if one.wrong is not None]:
+            predicted, measured = np.mean(pairs, axis=0)
+            yield f"Test error of the plan: {100 * measured:.1f} % of held-out rows, predicted {100 * predicted:.1f} %."
         yield from verdicts(self.trials)
         yield from (f"Warning: {one}" for one in warnings(self.trials))
 
     def _teachers(self) -> TextTable:
-        table = TextTable(title="Fitted teachers: share of variance explained")
+        what = "a constant's loss" if self.problem.training.needs_signs else "variance"
+        table = TextTable(title=f"Fitted teachers: share of {what} explained")
         for heading in ("teacher", "validation", "held-out rows"):
             table.add_column(heading, justify="left" if heading == "teacher" else "right")
         first = self.trials[0].fit
         for name, left in first.tried.items():
-            table.add_row(name, f"{1 - left:.3f}", "")
+            table.add_row(name, f"{1 - left / first.nothing:.3f}", "")
         for name in self.trials[0].explained:
             found = mean_of([np.array([one.explained[name]]) for one in self.trials if name in one.explained])
             error = f"({found.error:.3f})" if np.isfinite(found.error) else ""
@@ -137,6 +146,8 @@ class Plan(Answer[OnePassProblem]):
             "plan_against": {
                 name: _numbers(against(self.trials, name)) for name in self.trials[0].ends if name != PLAN
             },
+            "loss": loss_name(self.problem.training.loss),
+            "test_error": [one.wrong for one in self.trials if one.wrong is not None],
             "epochs": self.trials[0].epochs,
             "off_by": {name: self._off_by(name) for name in FOLLOWED},
             "said": [*self.table.said, *self.columns.said],
@@ -201,6 +212,8 @@ def plan(
     positive: str | None = None,
     scale: str | None = None,
     budget: float | None = None,
+    loss: str | None = None,
+    offsets: str | bool | None = None,
     widths: str | Sequence[int] = "2,4,8",
     batch: int | None = None,
     splits: int = 3,
@@ -213,18 +226,24 @@ def plan(
     Arguments: `problem` (its network's activation, its start and its seed are used; left out, erf units); `features`, a file, a
     frame or an array; `target`, a column of it, a file of labels or an array; `columns` to learn from; `one_hot`, whether words
     become columns of 0 and 1; `impute`, how missing values are filled in; `positive`, the class that is +1; `scale`, "common"
-    or "each"; `budget`, the samples to draw; `widths` to choose from; `batch`, instead of the largest that is stable; `splits`,
-    ways to part the rows, and `seeds`, runs for each; `seed` instead of the problem's.
+    or "each"; `budget`, the samples to draw; `loss`, "square" or, for two classes, "logistic"; `offsets`, whether
+    units of the fitted teacher have them; `widths` to choose from; `batch`, instead of the largest that is stable;
+    `splits`, ways to part the rows, and `seeds`, runs for each; `seed` instead of the problem's.
 
         print(df.plan(features="diabetes", splits=1, seeds=2, widths=[2]).summary())
     """
-    base = QUESTION.settled(problem, seed)
+    base = _learning_by(QUESTION.settled(problem, seed), loss)
     for name, count, least in (("splits", splits, 1), ("seeds", seeds, 2)):
         if not least <= count <= _MOST:
             raise ProblemError(f"{name} = {count} was given; give a number from {least} to {_MOST}.")
-    wish = Wish(_listed(columns), one_hot in (True, "yes", "true", "1"), impute, positive)
+    wish = Wish(_listed(columns), _yes(one_hot), impute, positive)
     watch("reading the table", 0.0)
     table = read(features, target, wish, base.run.seed)
+    if base.training.needs_signs and table.classes is None:
+        raise ProblemError(
+            f"loss = 'logistic' was given, and {table.target} has more than two values; name one of them as positive, or choose "
+            "square."
+        )
     found = look_at(table, scale)
     parts = parted(table, found, splits, base.run.seed)
     samples = _samples(budget, len(parts[0].learnt), batch)
@@ -233,9 +252,21 @@ def plan(
     trials = []
     for number, part in enumerate(parts):
         report = _nested(watch, number, len(parts))
-        trials.append(tried(part, base, chosen, samples, batch, seeds, report))
+        trials.append(tried(part, base, chosen, samples, batch, seeds, report, offsets=_yes(offsets)))
     watch("done", 1.0)
     return Plan(trials[0].problem, table, found, curve, samples, tuple(trials))
+
+
+def _learning_by(base: OnePassProblem, loss: str | None) -> OnePassProblem:
+    """The problem with this loss."""
+    if loss not in (None, *LOSSES):
+        raise ProblemError(
+            f"loss = {loss!r} is not planned for; choose square, or for two classes logistic. With others theory takes too long "
+            "for a search: plan with one of these, and compare plan.toml with another training.loss."
+        )
+    if loss in (None, "square"):
+        return base
+    return base.replace(**{"data.labels": "logistic", "data.noise": 0.0, "training.loss": loss})
 
 
 def _samples(budget: float | None, rows: int, batch: int | None) -> int:
@@ -255,6 +286,10 @@ def _samples(budget: float | None, rows: int, batch: int | None) -> int:
 
 def _nested(watch: PartWatcher, number: int, count: int) -> PartWatcher:
     return lambda part, share: watch(f"split {number + 1} of {count}: {part}", (number + share) / count)
+
+
+def _yes(given: str | bool | None) -> bool:
+    return given in (True, "yes", "true", "1")
 
 
 def _listed(columns: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ _SAME = 1e-9  # distance of a correlation from 1
 _FAR = 10.0  # standard deviations between a mean and 0
 _STRAY = 3.0  # ratio of the norms' variance to a Gaussian's
 _RANKS = (2, 0.5)  # the first rank, and the share of all ranks, between which the spectrum's exponent is read off
+_TOLD = 0.999  # correlation of a column with the target that is too good to be true
 _NAMED = 4
 
 Names = Shaped[np.ndarray, " k"]
@@ -57,6 +58,7 @@ def look_at(table: Table, asked: str | None) -> Columns:
     values = np.maximum(np.linalg.eigvalsh(scaled)[::-1], 0.0)
     values = values / values.mean()
     said = [*_said_of_shape(table, int(varies.sum())), *_constant(names[~varies])]
+    said += _telling(table, varies)
     said += _doubled(live / np.sqrt(np.outer(variances, variances)), names[varies])
     if dominates:
         word = names[varies][np.argmax(variances)]
@@ -91,6 +93,21 @@ def _constant(names: Names) -> Iterator[str]:
     if len(names):
         columns = "column is constant and" if len(names) == 1 else "columns are constant and"
         yield f"{len(names)} {columns} left out: {_few(names)}."
+
+
+def _telling(table: Table, varies: Bool[np.ndarray, " k"]) -> Iterator[str]:
+    """Columns that give the target away, and those that may only number the rows."""
+    Sigma = table.moments.covariance
+    spread = np.sqrt(np.diag(Sigma))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlation = np.abs(Sigma[-1, :-1]) / (spread[:-1] * spread[-1])
+    names = np.array(table.columns)
+    if len(given := names[varies & (correlation > _TOLD)]):
+        yield (
+            f"Column {_few(given)} says nearly all of the target by itself; leave it out, unless it is known before the target."
+        )
+    if len(unnamed := [name for name in names[varies] if str(name).startswith("Unnamed: ")]):
+        yield f"Column {_few(np.array(unnamed))} has no name, as row numbers have in files of pandas; leave it out if it is one."
 
 
 def _doubled(correlation: Float[np.ndarray, "d d"], names: Names) -> Iterator[str]:

@@ -16,7 +16,7 @@ _PLAN, _OTHERS = "#d95f02", "#7570b3"
 
 
 def draw_plan(found: "Plan", figure: Figure) -> None:
-    """Both panels."""
+    """Both panels; the band below the prediction is that of the label noise, which is taken to be at its upper end."""
     figure.set_size_inches(9.6, 4.0)
     along, ends = figure.subplots(1, 2)
     _draw_along(found, along)
@@ -27,14 +27,18 @@ def draw_plan(found: "Plan", figure: Figure) -> None:
 def _draw_along(found: "Plan", axes: Axes) -> None:
     epochs = found.trials[0].epochs
     predicted = np.mean([one.predicted[PLAN].mean(axis=1) for one in found.trials], axis=0)
-    axes.plot(epochs, predicted, color=_PLAN, lw=1.6, label="ode + label noise")
+    axes.plot(epochs, predicted, color=_PLAN, lw=1.6, label="ode, with label noise")
     measured = [mean_of([one.measured[PLAN][n] for one in found.trials]) for n in range(len(epochs))]
     bars = np.nan_to_num([one.error for one in measured])
     axes.errorbar(
         epochs, [one.value for one in measured], bars, fmt="o", color="k", ms=4, capsize=3, label="rows, held out"
     )
-    lower, upper = (np.mean([getattr(one.fit, kind) / 2 for one in found.trials]) for kind in ("train", "validation"))
-    axes.axhspan(lower, upper, color="0.85", lw=0, label="label noise, fitted")
+    if found.problem.training.beyond_square is None:
+        lower, upper = (
+            np.mean([getattr(one.fit, kind) / 2 for one in found.trials]) for kind in ("train", "validation")
+        )
+        axes.axhspan(lower, upper, color="0.85", lw=0, label="label noise, fitted")
+        axes.fill_between(epochs, predicted - (upper - lower), predicted, color=_PLAN, alpha=0.2, lw=0)
     axes.set(xscale="log", yscale="log", xlabel="epochs", ylabel="risk")
     axes.legend(frameon=False, fontsize=8)
 

@@ -64,6 +64,9 @@ def _labelled(name: str, pieces: "Callable[[], Iterator[DataFrame]]", target: An
     if first is None or not len(first):
         raise ProblemError(f"{name} has no rows; give at least a few dozen of them.")
     columns = list(first.columns)
+    if twice := [one for one in dict.fromkeys(columns) if columns.count(one) > 1]:
+        raise ProblemError(f"{name} has more than one column named {twice[0]!r}; give every column a name of its own.")
+    target = str(target) if isinstance(target, int) else target
     if isinstance(target, str) and target in columns:
         return Source(name, target, pieces)
     if target is None:
@@ -125,18 +128,24 @@ def _bundled(name: str) -> "DataFrame":
     return frame
 
 
-def _mapped(file: Path) -> "Iterator[DataFrame]":
+def _opened(file: Path) -> AnyTable:
     try:
-        X = np.load(file, mmap_mode="r", allow_pickle=False)
+        X: AnyTable = np.load(file, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as failure:
         raise ProblemError(
             f"the file {str(file)!r} is no array of numbers ({in_one_line(failure)}); write one with np.save."
         ) from None
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         raise ProblemError(f"{file.name} has shape {X.shape} and type {X.dtype}; give numbers, samples x features.")
-    step = _rows(X.shape[1])
-    for at in range(0, len(X), step):
-        yield _framed(np.array(X[at : at + step]))
+    return X
+
+
+def _mapped(file: Path) -> "Iterator[DataFrame]":
+    """Opened anew for every piece: what was read of a mapped file stays in memory until it is closed."""
+    rows, columns = _opened(file).shape
+    step = _rows(columns)
+    for at in range(0, rows, step):
+        yield _framed(np.array(_opened(file)[at : at + step]))
 
 
 def _parquet(file: Path) -> "Iterator[DataFrame]":
@@ -158,15 +167,20 @@ def _parquet(file: Path) -> "Iterator[DataFrame]":
 
 
 def _text(file: Path) -> "Iterator[DataFrame]":
-    """Text with commas; the first line has names unless all of it is numbers."""
+    """Text with commas, semicolons or tabs; the first line has names unless all of it is numbers."""
     import pandas
 
     try:
         first = pandas.read_csv(file, header=None, comment="#", nrows=1)
+        between = ","
+        if first.shape[1] == 1:
+            between = next((mark for mark in ";\t" if mark in str(first.iloc[0, 0])), ",")
+            first = pandas.read_csv(file, header=None, comment="#", nrows=1, sep=between)
         named = first.dtypes.map(lambda kind: kind.kind not in "fiub").any()
         names = None if named else [f"x{number}" for number in range(first.shape[1])]
         reader = pandas.read_csv(
             file,
+            sep=between,
             header=0 if named else None,
             names=names,
             comment="#",

@@ -3,12 +3,13 @@
 from dimfree.onepass.inputs.covariance import Features
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import LinearKnots
+from dimfree.problem.loss import loss_name
 from dimfree.questions.plan.search import Choice
 
 _SCRIPT = '''"""Train on {table} as dimfree plan found best; prints the risk on the rows that are held out.
 
 Network: f = sum_i {word}(w_i.x), width {width}, second layer 1, no offsets; w_i starts Gaussian of scale {start:g}.
-Loss: (y - f)^2/2, for labels y of mean 0 and variance 1 over the rows that are learned from.
+Loss: {said}.
 Inputs: columns centred{each}, then all divided by one number, so that rows have mean square norm 1.
 Batch: {batch} rows, drawn with replacement; {steps} steps.
 Rates: w <- w - rate * gradient, mean over a batch; for inputs of variance 1 divide them by {dimension}.
@@ -33,8 +34,7 @@ n = len(X) - HELD_OUT
 x = X - X[:n].mean(axis=0)
 x = x[:, x[:n].std(axis=0) > 1e-12 * x[:n].std(axis=0).max()]
 {scaled}x = x / np.sqrt(np.mean(np.sum(x[:n] ** 2, axis=1)))
-y = (y - y[:n].mean()) / y[:n].std()
-x, y = jnp.asarray(x), jnp.asarray(y)
+{standardised}x, y = jnp.asarray(x), jnp.asarray(y)
 
 
 def network(w, x):
@@ -42,7 +42,8 @@ def network(w, x):
 
 
 def loss(w, x, y):
-    return jnp.mean((y - network(w, x)) ** 2) / 2
+    f = network(w, x)
+    return jnp.mean({loss})
 
 
 def schedule(step):
@@ -67,13 +68,26 @@ np.save(folder / "{name}-weights.npy", w)
 '''
 
 
+_LOSSES = {  # in words, and as jax
+    "square": (
+        "(y - f)^2/2, for labels y of mean 0 and variance 1 over the rows that are learned from",
+        "(y - f) ** 2 / 2",
+    ),
+    "logistic": ("log(1 + exp(-y f)), for labels y = -1 and +1", "jax.nn.softplus(-y * f)"),
+}
+
+
 def script(problem: OnePassProblem, choice: Choice, table: str, name: str) -> str:
     """The text; the arrays lie beside it as NAME-features.npy and NAME-labels.npy."""
     schedule, given = problem.training.schedule, getattr(problem.data, "covariance", None)
     assert isinstance(schedule, LinearKnots)
     assert isinstance(given, Features)
     linear, each = problem.network.activation == "linear", given.scale == "each"
+    said, loss = _LOSSES[loss_name(problem.training.loss)]
     return _SCRIPT.format(
+        said=said,
+        loss=loss,
+        standardised="" if problem.data.signs else "y = (y - y[:n].mean()) / y[:n].std()\n",
         table=table,
         word="" if linear else "erf(./sqrt 2) of ",
         width=choice.width,

@@ -19,6 +19,7 @@ from dimfree.onepass.linear_mean import critical_rate, learning_rate_of_unit_rat
 from dimfree.onepass.pool import pool_critical_rate
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import LinearKnots
+from dimfree.problem.loss import loss_name
 from dimfree.progress import PartWatcher
 from dimfree.results.record import joined
 from dimfree.setting import model_of, speaking
@@ -35,6 +36,8 @@ FAMILIES = {
     "1/(1 + 10 u)": 1 / (1 + 10 * _KNOTS),
     "1/(1 + 40 u)": 1 / (1 + 40 * _KNOTS),
 }
+RISK, TEST_ERROR = "risk", "test_error"
+_CURVED = {"logistic": 0.25}  # the largest second derivative of a loss, where it is not 1
 _AFFORDABLE = 1e9  # multiplications of one look at the rows whose limit is computed
 _ERF_SLOPE = 2 / pi  # the largest squared derivative of erf, by which a step is smaller than a linear network's
 
@@ -80,13 +83,14 @@ class Found(NamedTuple):
 def limit(problem: OnePassProblem, batch: int) -> tuple[float, float]:
     """The largest stable learning_rate of a network of this width, on the rows and on Gaussians of their covariance.
 
-    A linear network's limit, over the largest squared derivative of the activation. Of very many rows a part is looked at, which
-    errs to the side of caution.
+    A linear network's limit, over the largest squared derivative of the activation and the largest curvature of the loss. Of very
+    many rows a part is looked at, which errs to the side of caution.
     """
     found = problem.spectrum
     assert found.pool is not None
     rows = found.pool.rows[: max(found.dimension, int(_AFFORDABLE / found.dimension**2))]
-    unit = learning_rate_of_unit_rate(problem) / (1.0 if problem.network.activation == "linear" else _ERF_SLOPE)
+    slope = 1.0 if problem.network.activation == "linear" else _ERF_SLOPE
+    unit = learning_rate_of_unit_rate(problem) / slope / _CURVED.get(loss_name(problem.training.loss), 1.0)
     gaussian = critical_rate(found.values, found.multiplicities, batch)
     return unit * pool_critical_rate(rows, batch, 1e-3), unit * gaussian
 
@@ -99,18 +103,32 @@ def with_batch(problem: OnePassProblem, single: Choice, asked: int | None) -> Ch
     raise AssertionError("a batch of one is always taken")
 
 
-def risks(
-    problem: OnePassProblem, one: AnyDescription, starts: Sequence[object], times: Vector, key: jax.Array
-) -> Float[np.ndarray, "t starts"]:
-    """The risk at these times from every start; infinite where training blows up."""
+def observed(
+    problem: OnePassProblem,
+    one: AnyDescription,
+    starts: Sequence[object],
+    times: Vector,
+    key: jax.Array,
+    names: Sequence[str] = (RISK,),
+) -> dict[str, Float[np.ndarray, "t starts"]]:
+    """The risk, or what else is asked for, at these times from every start; infinite where training blows up."""
     model, found = model_of(problem), []
     for number, start in enumerate(starts):
         ask = Ask(times, 1, jax.random.fold_in(key, number))
         try:
-            found.append(joined(list(speaking(one).account(model, start, ask)))["risk"][:, 0])
+            seen = joined(list(speaking(one).account(model, start, ask)))
+            found.append([seen[name][:, 0] for name in names])
         except DivergenceError:
-            found.append(np.full(len(times), np.inf))
-    return np.nan_to_num(np.stack(found, axis=1), nan=np.inf)
+            found.append([np.full(len(times), np.inf)] * len(names))
+    each = np.nan_to_num(np.stack(found, axis=-1), nan=np.inf, posinf=np.inf)
+    return dict(zip(names, each, strict=True))
+
+
+def risks(
+    problem: OnePassProblem, one: AnyDescription, starts: Sequence[object], times: Vector, key: jax.Array
+) -> Float[np.ndarray, "t starts"]:
+    """The risk alone."""
+    return observed(problem, one, starts, times, key)[RISK]
 
 
 def searched(

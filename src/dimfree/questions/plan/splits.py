@@ -17,7 +17,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import Problem
 from dimfree.questions.plan.columns import Columns
 from dimfree.questions.plan.table import Table
-from dimfree.questions.plan.teacher import Fit, Halves, Teacher
+from dimfree.questions.plan.teacher import LOGISTIC, SQUARES, Fit, Halves, Teacher
 from dimfree.temporary_arrays import array_file
 
 _LEARNT, _CHOSEN_BY = 0.6, 0.2
@@ -55,16 +55,23 @@ class Split:
         given = self.covariance(self.chosen_by, self.measured_on)
         return spectrum(given, dimension_of(given) or 0)
 
-    def halves(self) -> tuple[Halves, Halves]:
-        """In the eigenbasis: rows to learn from beside those to choose by, and beside those that are measured on."""
+    def halves(self, *, classes: bool = False) -> tuple[Halves, Halves]:
+        """In the eigenbasis: rows to learn from beside those to choose by, and beside those that are measured on.
+
+        Labels have mean 0 and variance 1, or are the classes -1 and +1.
+        """
         pool = self.spectrum().pool
         assert pool is not None
         assert pool.held is not None
         assert pool.labels is not None
         assert pool.held.labels is not None
-        first, count = (pool.rows, pool.labels), len(self.chosen_by)
-        rows, labels = pool.held.rows, pool.held.labels
-        return Halves(*first, rows[:count], labels[:count]), Halves(*first, rows[count:], labels[count:])
+        count, measure = len(self.chosen_by), LOGISTIC if classes else SQUARES
+        rows = pool.held.rows
+        y, labels = (pool.classes, pool.held.classes) if classes else (pool.labels, pool.held.labels)
+        assert y is not None
+        assert labels is not None
+        one, other = (Halves(pool.rows, y, rows[at], labels[at], measure) for at in (slice(count), slice(count, None)))
+        return one, other
 
     def problem(self, base: OnePassProblem, fit: Fit, *, final: bool) -> OnePassProblem:
         """The problem of the fitted teacher; its risk is measured on the rows to choose by, or finally on the last ones."""
@@ -73,15 +80,18 @@ class Split:
             fit.teacher,
             self.spectrum(),
         )
+        words = tuple("linear" if one else "erf" for one in teacher.straight)
         overlap = (teacher.w * found.coordinates) @ teacher.w.T / found.dimension
         data = {
             "kind": "teacher",
             "units": teacher.units,
-            "activation": "linear" if teacher.linear else "erf",
+            "activation": words[0] if len({*words}) == 1 else words,
+            "bias": tuple(teacher.b.tolist()) if teacher.b.any() else (),
+            "constant": teacher.c,
             "second_layer": tuple(teacher.a.tolist()),
             "scaling": "sum",
             "overlap": tuple(map(tuple, ((overlap + overlap.T) / 2).tolist())),
-            "noise": fit.validation,
+            **({"labels": "logistic", "noise": 0.0} if base.training.needs_signs else {"noise": fit.validation}),
             "covariance": given.model_dump(),
             "directions": {"file": array_file(in_columns(teacher, found))},
         }

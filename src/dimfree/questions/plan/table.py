@@ -18,6 +18,7 @@ MOST = 8_000_000  # numbers of the rows that are fitted and trained on; moments 
 _KINDS = 500  # of words in a column, above which it is more likely a name or a text
 _NAMED = 5  # columns that a sentence names
 _FEWEST = 40  # rows
+_LARGEST = 1e100  # value
 
 
 class Wish(NamedTuple):
@@ -112,6 +113,13 @@ def _check(given: Source, wish: Wish, seen: _Seen, chosen: list[str]) -> None:
             f"impute = {IMPUTED[0]!r} ({', '.join(IMPUTED[1:])}), as scikit-learn does."
         )
     words = {name: len(seen.kinds[name]) for name in chosen if name in seen.kinds}
+    for name in () if wish.one_hot else words:
+        odd = [kind for kind in sorted(seen.kinds[name]) if not _is_number(kind)]
+        if 0 < len(odd) < words[name] / 2:
+            raise ProblemError(
+                f"column {name!r} has numbers, and {', '.join(map(repr, odd[:_NAMED]))}{', ...' if len(odd) > _NAMED else ''}; "
+                "write numbers with a point, and leave missing values empty."
+            )
     if words and not wish.one_hot:
         raise ProblemError(
             f"{len(words)} columns have words ({_counted(words, 'kinds')}); make columns of 0 and 1 of them with one_hot, or "
@@ -122,6 +130,14 @@ def _check(given: Source, wish: Wish, seen: _Seen, chosen: list[str]) -> None:
             f"column {many[0]!r} has more than {_KINDS} different words, as names or texts have; leave it out, by naming the "
             "others as columns."
         )
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _counted(found: dict[str, int], unit: str = "") -> str:
@@ -156,6 +172,10 @@ class _Encoder:
         if not np.isfinite(rows).all():
             raise ProblemError(
                 f"{int((~np.isfinite(rows)).sum())} values are not finite numbers; remove or replace them."
+            )
+        if (largest := float(np.abs(rows).max(initial=0.0))) > _LARGEST:
+            raise ProblemError(
+                f"a value of {largest:.1g} was given, whose square is no number; give at most {_LARGEST:g}."
             )
         return rows
 

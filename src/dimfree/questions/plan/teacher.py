@@ -4,10 +4,12 @@ Rows are those of docs/theory/structured.md, section 3, in the eigenbasis: centr
 variance 1. All choices (ridge, decay, when to stop, how many units) are made on validation rows.
 """
 
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import expit
 
 from dimfree.progress import PartWatcher, nobody
 
@@ -25,6 +27,17 @@ Rows = Float[np.ndarray, "_ _"]
 Vector = Float[np.ndarray, " _"]
 
 
+class Measure(NamedTuple):
+    """What a teacher is fitted by: a function of outputs and labels, and its derivative in the output."""
+
+    value: Callable[[Vector, Vector], Vector]
+    slope: Callable[[Vector, Vector], Vector]
+
+
+SQUARES = Measure(lambda f, y: (y - f) ** 2, lambda f, y: 2 * (f - y))
+LOGISTIC = Measure(lambda f, y: np.logaddexp(0.0, -y * f), lambda f, y: -y * expit(-y * f))  # of labels -1 and +1
+
+
 class Halves(NamedTuple):
     """Rows and labels to fit with, and to choose by."""
 
@@ -32,62 +45,90 @@ class Halves(NamedTuple):
     y: Vector
     x_held: Rows
     y_held: Vector
+    measure: Measure = SQUARES
+
+    @property
+    def learnt(self) -> tuple[Rows, Vector, Measure]:
+        """What is fitted."""
+        return self.x, self.y, self.measure
+
+    @property
+    def held(self) -> tuple[Rows, Vector, Measure]:
+        """What is chosen by."""
+        return self.x_held, self.y_held, self.measure
+
+    @property
+    def nothing(self) -> float:
+        """What the best constant leaves on the rows to choose by."""
+        mean = float(self.y.mean())
+        constant = mean if self.measure is SQUARES else 2 * float(np.arctanh(mean))
+        return float(self.measure.value(np.full(len(self.y_held), constant), self.y_held).mean())
 
 
 class Teacher(NamedTuple):
-    """f*(x) = c + sum_r a_r sigma(w_r.x + b_r), sigma the identity or erf; offsets b and c only in a fit beside the theory."""
+    """f*(x) = c + sum_r a_r sigma_r(w_r.x + b_r), sigma_r the identity or erf."""
 
     w: Float[np.ndarray, "k d"]
     a: Float[np.ndarray, " k"]
-    linear: bool
-    b: Float[np.ndarray, " k"] | None = None
-    c: float = 0.0
+    straight: tuple[bool, ...]  # which units are linear; these have no offset
+    b: Float[np.ndarray, " k"]
+    c: float
 
     @property
     def units(self) -> int:
         """How many."""
         return len(self.a)
 
-    def __call__(self, x: Rows) -> Vector:
-        fields = x @ self.w.T
-        if self.linear:
-            return fields @ self.a
-        return _erf(fields + (0.0 if self.b is None else self.b)) @ self.a + self.c
+    @property
+    def linear(self) -> bool:
+        """Whether it is a ridge regression."""
+        return all(self.straight)
 
-    def errors(self, x: Rows, y: Vector) -> Vector:
-        """Squared, of every row."""
-        return (y - self(x)) ** 2
+    def __call__(self, x: Rows) -> Vector:
+        return _seen(x @ self.w.T + self.b, self.straight) @ self.a + self.c
+
+    def errors(self, x: Rows, y: Vector, measure: Measure = SQUARES) -> Vector:
+        """Squared, or as another measure says, of every row."""
+        return measure.value(self(x), y)
 
 
 class Fit(NamedTuple):
-    """The teacher that was chosen, the others beside it, and what they leave unexplained."""
+    """The teacher that was chosen, others beside it, and what they leave unexplained."""
 
     teacher: Teacher
     ridge: Teacher
     lambda_: float  # of the ridge, for the mean of squares of rows of mean square norm 1
-    offsets: Teacher | None  # the same number of units with offsets, which no theory here knows
-    train: float  # residual variance of the teacher
+    offsets: Teacher | None  # as many units with offsets, where the chosen ones have none
+    train: float  # what the teacher leaves: residual variance, or another measure
     validation: float
-    tried: dict[str, float]  # residual variance on validation rows by name
+    nothing: float  # what a constant leaves on validation rows
+    tried: dict[str, float]  # what every teacher leaves on validation rows, by name
     per_unit: float  # samples per dimension and unit
     why_linear: str  # empty where units were kept
 
 
-def fitted(halves: Halves, seed: int, watch: PartWatcher = nobody) -> Fit:
-    """Ridge, then as many units as there are samples for."""
+def fitted(halves: Halves, seed: int, watch: PartWatcher = nobody, *, offsets: bool = False) -> Fit:
+    """Ridge, then as many erf units as there are samples for; with offsets, then a linear unit beside the best of them, too."""
     n, d = halves.x.shape
     ridge, lambda_ = _ridge(halves)
-    ridge_errors = ridge.errors(halves.x_held, halves.y_held)
+    ridge_errors = ridge.errors(*halves.held)
     tried, best, best_errors = {"linear": float(ridge_errors.mean())}, ridge, ridge_errors
     chance = np.random.default_rng(seed)
     known = [k for k in range(1, MOST_UNITS + 1) if n / (k * d) >= _FEWEST]
     for k in known:
-        watch(f"fitting {k} erf units", k / (MOST_UNITS + 1))
-        units = _units(halves, k, ridge, chance, offsets=False)
-        errors = units.errors(halves.x_held, halves.y_held)
+        watch(f"fitting {k} erf units", k / (MOST_UNITS + 2))
+        units = _units(halves, k, ridge, chance, offsets=offsets)
+        errors = units.errors(*halves.held)
         tried[f"erf {k}"] = float(errors.mean())
         if errors.mean() < best_errors.mean():
             best, best_errors = units, errors
+    if offsets and not best.linear and n / ((best.units + 1) * d) >= _FEWEST:
+        watch("fitting a linear unit beside them", (MOST_UNITS + 1) / (MOST_UNITS + 2))
+        both = _beside(halves, best, ridge)
+        errors = both.errors(*halves.held)
+        tried[f"linear and erf {best.units}"] = float(errors.mean())
+        if errors.mean() < best_errors.mean():
+            best, best_errors = both, errors
     gain = ridge_errors - best_errors
     error = float(gain.std(ddof=1) / np.sqrt(len(gain)))
     why = ""
@@ -95,34 +136,51 @@ def fitted(halves: Halves, seed: int, watch: PartWatcher = nobody) -> Fit:
         why = f"{n} rows are fewer than {_FEWEST:g} for each of {d} dimensions, too few to fit a unit"
     elif best.linear or gain.mean() <= _BEYOND * error:
         why = "no erf units beat ridge regression on validation rows by more than the error of the comparison"
-    chosen = ridge if why else best
-    offsets = None
-    if known and not why:
-        offsets = _units(halves, chosen.units, ridge, chance, offsets=True)
-        tried[f"erf {chosen.units}, offsets"] = float(offsets.errors(halves.x_held, halves.y_held).mean())
-    left = [float(chosen.errors(*rows).mean()) for rows in (halves[:2], halves[2:])]
-    return Fit(chosen, ridge, lambda_, offsets, left[0], left[1], tried, n / (chosen.units * d), why)
+    chosen, beside = ridge if why else best, None
+    if known and not why and not offsets:
+        beside = _units(halves, chosen.units, ridge, chance, offsets=True)
+        tried[f"erf {chosen.units}, offsets"] = float(beside.errors(*halves.held).mean())
+    train, validation = (float(chosen.errors(*rows).mean()) for rows in (halves.learnt, halves.held))
+    per_unit = n / (chosen.units * d)
+    return Fit(chosen, ridge, lambda_, beside, train, validation, halves.nothing, tried, per_unit, why)
 
 
 def _ridge(halves: Halves) -> tuple[Teacher, float]:
-    """Every ridge from one singular-value decomposition; the best one on validation rows."""
+    """Every ridge from one singular-value decomposition, the best one on validation rows; of classes it is fitted on."""
     U, s, Vt = np.linalg.svd(halves.x, full_matrices=False)
     along, n, d = U.T @ halves.y, len(halves.y), halves.x.shape[1]
     lambdas = _RIDGES / d
     W = Vt.T @ (s[:, None] / (s[:, None] ** 2 + n * lambdas) * along[:, None])
     errors = np.mean((halves.y_held[:, None] - halves.x_held @ W) ** 2, axis=0)
     best = int(np.argmin(errors))
-    return Teacher(W[:, best][None], np.ones(1), linear=True), float(lambdas[best])
+    ridge = Teacher(W[:, best][None], np.ones(1), (True,), np.zeros(1), 0.0)
+    if halves.measure is not SQUARES:
+        ridge = _best(halves, (_descended(halves, ridge, decay, offsets=True) for decay in _DECAYS))
+        ridge = ridge._replace(w=ridge.w * ridge.a[:, None], a=np.ones(1))
+    return ridge, float(lambdas[best])
 
 
 def _units(halves: Halves, k: int, ridge: Teacher, chance: np.random.Generator, *, offsets: bool) -> Teacher:
     """The best of all decays and starts on validation rows."""
-    found = [
-        _descended(halves, _start(halves.x, k, ridge, chance), decay, offsets=offsets)
-        for decay in _DECAYS
-        for _ in range(_STARTS[halves.x.size > _CHEAP])
-    ]
-    return min(found, key=lambda one: float(one.errors(halves.x_held, halves.y_held).mean()))
+    starts = _STARTS[halves.x.size > _CHEAP]
+    begun = ((decay, _start(halves.x, k, ridge, chance)) for decay in _DECAYS for _ in range(starts))
+    return _best(halves, (_descended(halves, start, decay, offsets=offsets) for decay, start in begun))
+
+
+def _beside(halves: Halves, units: Teacher, ridge: Teacher) -> Teacher:
+    """The same units and a linear one, which begins as half of the ridge."""
+    start = Teacher(
+        np.concatenate([ridge.w / 2, units.w]),
+        np.concatenate([[1.0], units.a / 2]),
+        (True, *units.straight),
+        np.concatenate([[0.0], units.b]),
+        units.c,
+    )
+    return _best(halves, (_descended(halves, start, decay, offsets=True) for decay in _DECAYS))
+
+
+def _best(halves: Halves, found: Iterable[Teacher]) -> Teacher:
+    return min(found, key=lambda one: float(one.errors(*halves.held).mean()))
 
 
 def _start(x: Rows, k: int, ridge: Teacher, chance: np.random.Generator) -> Teacher:
@@ -131,58 +189,57 @@ def _start(x: Rows, k: int, ridge: Teacher, chance: np.random.Generator) -> Teac
     along = np.std(x @ given)
     free = 0.7 * free / np.maximum(np.std(x @ free.T, axis=0), 1e-12)[:, None]
     w = (0.5 / along if along > 0 else 0.0) * given + free
-    return Teacher(w, np.full(k, 1 / k), linear=False, b=np.zeros(k))
+    return Teacher(w, np.full(k, 1 / k), (False,) * k, np.zeros(k), 0.0)
 
 
 def _descended(halves: Halves, start: Teacher, decay: float, *, offsets: bool) -> Teacher:
-    """Least squares with weight decay by a quasi-Newton method; what is best on validation rows along the way is kept."""
+    """The measure with weight decay by a quasi-Newton method; what is best on validation rows along the way is kept."""
     from scipy.optimize import minimize  # slow to import
 
     x, y, (k, d) = halves.x, halves.y, start.w.shape
-    z, root = x * np.sqrt(d), np.sqrt(d)  # so that weights have the size of labels
+    z, root, straight = x * np.sqrt(d), np.sqrt(d), start.straight  # so that weights have the size of labels
+    bent, measure = ~np.array(straight), halves.measure
 
     def taken(numbers: Vector) -> Teacher:
         v, a, b, c = np.split(numbers, [k * d, k * d + k, k * d + 2 * k])
-        return Teacher(
-            root * v.reshape(k, d), a, linear=False, b=b if offsets else None, c=float(c[0]) if offsets else 0.0
-        )
+        return Teacher(root * v.reshape(k, d), a, straight, b, float(c[0]))
 
     def loss(numbers: Vector) -> tuple[float, Vector]:
         v, a, b, c = np.split(numbers, [k * d, k * d + k, k * d + 2 * k])
         W = v.reshape(k, d)
         fields = z @ W.T + b
-        seen, slope = _erf(fields), np.sqrt(2 / np.pi) * np.exp(-(fields**2) / 2)
-        e = seen @ a + c[0] - y
+        seen, slope = _seen(fields, straight), np.where(bent, np.sqrt(2 / np.pi) * np.exp(-(fields**2) / 2), 1.0)
+        f = seen @ a + c[0]
+        e = measure.slope(f, y) / 2
         pulled = e[:, None] * slope * a / len(y)
-        free = 1.0 if offsets else 0.0
         parts = (
             (pulled.T @ z + decay * W).ravel(),
             seen.T @ e / len(y),
-            free * pulled.sum(0),
-            free * np.array([e.mean()]),
+            offsets * bent * pulled.sum(0),
+            offsets * np.array([e.mean()]),
         )
-        return float(np.mean(e**2) + decay * np.sum(W**2)) / 2, np.concatenate(parts)
+        return float(np.mean(measure.value(f, y)) + decay * np.sum(W**2)) / 2, np.concatenate(parts)
 
     best, since = [(np.inf, start)], [0]
 
     def look(numbers: Vector) -> None:
         now = taken(numbers)
-        risk = float(now.errors(halves.x_held, halves.y_held).mean())
+        risk = float(now.errors(*halves.held).mean())
         since[0] += 1
         if risk < best[0][0]:
             best[:], since[:] = [(risk, now)], [0]
         elif since[0] > _PATIENCE:
             raise StopIteration
 
-    first = np.concatenate([(start.w / root).ravel(), start.a, np.zeros(k + 1)])
+    first = np.concatenate([(start.w / root).ravel(), start.a, start.b, [start.c]])
     look(first)
     minimize(loss, first, jac=True, method="L-BFGS-B", callback=look, options={"maxiter": _STEPS, "maxcor": 20})
     return best[0][1]
 
 
-def _erf(fields: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
-    """dimfree's erf, of x/sqrt(2)."""
+def _seen(fields: Float[np.ndarray, "n k"], straight: tuple[bool, ...]) -> Float[np.ndarray, "n k"]:
+    """What the units make of their fields: dimfree's erf, of x/sqrt(2), or nothing."""
     from scipy.special import erf
 
-    found: Float[np.ndarray, "n k"] = erf(fields / np.sqrt(2))
+    found: Float[np.ndarray, "n k"] = np.where(straight, fields, erf(fields / np.sqrt(2)))
     return found

@@ -4,23 +4,28 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from dimfree.comparison.run import own_key, starts_of
 from dimfree.description import AnyDescription
+from dimfree.gaussian.any_loss.sampled import expected_loss
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.rows import RowsSGD
+from dimfree.onepass.structured_model import StructuredModel
 from dimfree.progress import PartWatcher
-from dimfree.questions.plan.search import RATES, Choice, Found, risks, searched, with_batch
+from dimfree.questions.plan.search import RATES, TEST_ERROR, Choice, Found, observed, risks, searched, with_batch
 from dimfree.questions.plan.splits import Split
-from dimfree.questions.plan.teacher import Fit, fitted
+from dimfree.questions.plan.teacher import Fit, Halves, fitted
+from dimfree.setting import model_of
 
 EPOCHS = (0.1, 0.3, 1.0, 2.5, 5.0)  # at which prediction and measurement are compared, as far as the budget goes
 PLAN, DEFAULT, CONSTANT, LINEAR = "plan", "plain default", "validated constant", "validated linear decay"
 FOLLOWED = (PLAN, CONSTANT)  # whose course is compared with theory, and not its end alone
 _PLAIN = (0.01, 32)  # learning rate for inputs of variance 1, and batch
+_DRAWN = 100_000  # labels over which a loss is averaged
 _VALIDATED = 2  # runs of every rate that is validated
 
 Risks = Float[np.ndarray, " seeds"]
@@ -37,13 +42,14 @@ class Trial(NamedTuple):
     epochs: Float[np.ndarray, " t"]
     predicted: dict[str, Float[np.ndarray, "t seeds"]]  # of FOLLOWED
     measured: dict[str, Float[np.ndarray, "t seeds"]]
-    floor: float  # half of the variance that the teacher leaves on the last rows
-    explained: dict[str, float]  # share of the variance of the last rows' labels, by teacher
-
-    @property
-    def assumed_floor(self) -> float:
-        """Half of what it leaves on validation rows, which the prediction adds."""
-        return self.fit.validation / 2
+    floor: float  # the teacher's own mean loss on the last rows
+    assumed_floor: float  # the same on validation rows with the labels that theory assumes
+    explained: dict[
+        str, float
+    ]  # share of the variance of the last rows' labels, or of the loss of a constant, by teacher
+    wrong: (
+        tuple[float, float] | None
+    )  # of the plan at the end, with a loss for classes: test error, predicted and measured
 
 
 def tried(
@@ -54,18 +60,22 @@ def tried(
     batch: int | None,
     seeds: int,
     watch: PartWatcher,
+    *,
+    offsets: bool = False,
 ) -> Trial:
     """Fit, search by theory, validate the baselines, then measure all of them once on rows that nothing was chosen by."""
-    to_choose, to_measure = split.halves()
-    fit = fitted(to_choose, base.run.seed, lambda part, share: watch(part, 0.2 * share))
+    to_choose, to_measure = split.halves(classes=base.training.needs_signs)
+    fit = fitted(to_choose, base.run.seed, lambda part, share: watch(part, 0.2 * share), offsets=offsets)
     problems = {}
     for width in widths:
         problem = split.problem(base.replace(**{"network.width": width}), fit, final=False)
         problems[width] = (problem, _starts(problem, seeds))
-    found = searched(problems, samples, lambda part, share: watch(part, 0.2 + 0.4 * share))
+    plain = base.training.beyond_square is None
+    looked_at = {width: (one, starts if plain else starts[:1]) for width, (one, starts) in problems.items()}
+    found = searched(looked_at, samples, lambda part, share: watch(part, 0.2 + 0.4 * share))
     problem, starts = problems[found.best.width]
     choices = _choices(problem, starts, found, samples, batch, watch)
-    return _measured(split, problem, fit, found, choices, samples, starts, to_measure[2:], watch)
+    return _measured(split, problem, fit, found, choices, samples, starts, to_choose, to_measure, watch)
 
 
 def _starts(problem: OnePassProblem, count: int) -> list[object]:
@@ -98,6 +108,14 @@ def _ends(
     return risks(asked, RowsSGD(), starts, _times(asked, choice, samples, epochs), _key(asked))
 
 
+def _wrong(asked: OnePassProblem, choice: Choice, samples: int, starts: Sequence[object]) -> tuple[float, float]:
+    """Test errors at the end, predicted and measured."""
+    times, both = _times(asked, choice, samples, ()), (HighDimensional(1e-5, 1e-7), RowsSGD())
+    seen = (observed(asked, one, starts, times, _key(asked), (TEST_ERROR,))[TEST_ERROR] for one in both)
+    predicted, measured = (float(one.mean()) for one in seen)
+    return predicted, measured
+
+
 def _times(asked: OnePassProblem, choice: Choice, samples: int, epochs: Sequence[float]) -> Float[np.ndarray, " t"]:
     """Whole steps, at which exactly so many samples were drawn; the end is the last one."""
     pool = asked.spectrum.pool
@@ -118,29 +136,44 @@ def _measured(
     choices: dict[str, Choice],
     samples: int,
     starts: Sequence[object],
-    last: tuple[Float[np.ndarray, "n d"], Float[np.ndarray, " n"]],
+    to_choose: Halves,
+    to_measure: Halves,
     watch: PartWatcher,
 ) -> Trial:
     """All choices once on the last rows; starts are the same, because the rows to learn from are."""
     problem = split.problem(chosen_by, fit, final=True)
-    assumed = fit.validation / 2
+    plain = problem.training.beyond_square is None
+    noise = fit.validation / 2 if plain else 0.0  # which risks of other losses contain
     epochs = [epoch for epoch in EPOCHS if epoch * len(split.learnt) <= samples * (1 - 1e-9)]
     ends, measured, predicted = {}, {}, {}
     for number, (name, choice) in enumerate(choices.items()):
         watch(f"measuring: {name}", 0.8 + 0.05 * number)
-        seen = assumed + _ends(problem, choice, samples, starts, epochs if name in FOLLOWED else ())
+        seen = noise + _ends(problem, choice, samples, starts, epochs if name in FOLLOWED else ())
         ends[name] = seen[-1]
         if name in FOLLOWED:
             asked = choice.of(problem, samples)
             times = _times(asked, choice, samples, epochs)
             measured[name] = seen
-            predicted[name] = assumed + risks(asked, HighDimensional(1e-5, 1e-7), starts, times, _key(asked))
+            predicted[name] = noise + risks(asked, HighDimensional(1e-5, 1e-7), starts, times, _key(asked))
     planned = choices[PLAN].of(problem, samples)
-    teachers = {"ridge": fit.ridge, "teacher": fit.teacher} | (
-        {"teacher with offsets": fit.offsets} if fit.offsets else {}
-    )
-    power = float(np.mean(last[1] ** 2))
-    explained = {name: 1 - float(one.errors(*last).mean()) / power for name, one in teachers.items()}
+    wrong = _wrong(planned, choices[PLAN], samples, starts) if planned.training.needs_signs else None
+    explained = {
+        name: 1 - float(one.errors(*to_measure.held).mean()) / to_measure.nothing
+        for name, one in (("ridge", fit.ridge), ("teacher", fit.teacher), ("teacher with offsets", fit.offsets))
+        if one is not None
+    }
+    floor, assumed = _floors(planned, fit, to_choose, to_measure)
     at = np.array([*epochs, samples / len(split.learnt)])
-    floor = float(fit.teacher.errors(*last).mean()) / 2
-    return Trial(planned, fit, found, choices, ends, at, predicted, measured, floor, explained)
+    return Trial(planned, fit, found, choices, ends, at, predicted, measured, floor, assumed, explained, wrong)
+
+
+def _floors(problem: OnePassProblem, fit: Fit, to_choose: Halves, to_measure: Halves) -> tuple[float, float]:
+    """The teacher's own mean loss: on the last rows, and on validation rows with the labels that theory assumes."""
+    model = model_of(problem)
+    assert isinstance(model, StructuredModel)
+    last, seen = (jnp.asarray(fit.teacher(half.x_held)) for half in (to_measure, to_choose))
+    floor = float(jnp.mean(model.loss(last, jnp.asarray(to_measure.y_held))))
+    if model.excess:
+        return floor, fit.validation / 2
+    many = jnp.tile(seen, -(-_DRAWN // len(seen)))
+    return floor, float(jnp.mean(expected_loss(model, many, many)))

@@ -58,6 +58,8 @@ def off_by(trials: Sequence[Trial], number: int, *, excess: bool, name: str = PL
     count, below = len(measured), float(measured.mean())
     if count > 1 and below < 2 * measured.std(ddof=1) / np.sqrt(count):
         return Mean(np.nan, np.nan)
+    if not np.isfinite(predicted).all():  # theory blows up, and the rows do not
+        return Mean(np.inf, np.nan)
     ratio = float(predicted.mean()) / below
     left = predicted - ratio * measured
     return Mean(ratio - 1, float(left.std(ddof=1) / np.sqrt(count) / below) if count > 1 else np.nan)
@@ -111,8 +113,8 @@ def warnings(trials: Sequence[Trial]) -> Iterator[str]:
     missed = [one.explained["teacher with offsets"] - one.explained["teacher"] for one in trials if one.fit.offsets]
     if missed and np.mean(missed) > 0.02:
         yield (
-            f"Units with offsets would explain {100 * np.mean(missed):.0f} % more of the labels' variance; theory here has none, "
-            "so it takes that part for noise."
+            f"Units with offsets would explain {100 * np.mean(missed):.0f} % more of the labels' variance; the network has none, "
+            "so theory takes that part for noise (offsets = 'yes' puts them into the teacher)."
         )
     rows, gaussian = trials[0].found.limits
     if rows < 0.8 * gaussian:
