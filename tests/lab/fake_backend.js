@@ -38,6 +38,10 @@ const makeBackend = () => {
         return;
       }
       onPart(curve("exact", problem.data.noise));
+      if (problem.network.width === 6) {  // a description that waits until the sliders rest
+        setTimeout(() => { onPart({ ...curve("narrow", 0), resting: true }); onPart({ part: "done" }); }, 600);
+        return;
+      }
       if (problem.network.width > 8) onPart({ part: "refusal", name: "narrow", sentence: `narrow needs a width of at most 8, and this one is ${problem.network.width}.` });
       else onPart(curve("narrow", 0));
       onPart({ part: "done" });

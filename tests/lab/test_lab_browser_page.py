@@ -59,7 +59,7 @@ def test_a_refusal_says_its_sentence_and_the_curve_goes(tab, fake_page):
     settle(page)
     assert "narrow" not in last_risks(page)
     assert page.get_by_text("The second description refuses wide networks.").is_visible()
-    page.get_by_text("Does not apply here").click()
+    page.get_by_text("Not drawn here").click()
     assert page.get_by_text("narrow needs a width of at most 8, and this one is 16.").is_visible()
 
 
@@ -107,6 +107,29 @@ def test_sgd_pauses_goes_on_by_steps_and_plays_again(tab, fake_page):
     assert page.locator("#play").inner_text() == "Play"
     page.locator("#play").click()
     page.wait_for_function(f"() => ({count})() === 61")
+
+
+@pytest.mark.slow
+def test_all_units_stand_in_the_plane_of_overlap_and_norm(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "sgd")
+    page.wait_for_function("() => !lab.film.running()")
+    assert not page.evaluate("() => units.any(lab.store)")  # the fake theories have no norms
+    page.evaluate(
+        """() => { for (const one of lab.store.all())
+        one.observables.Q_diagonal = { dims: ['unit'], shape: [2], values: one.times.map(t => [t, 2 * t]) }; }"""
+    )
+    shown = page.evaluate("() => units.series(lab.store, 'narrow')")
+    theory, runs = shown["shown"]
+    last = page.evaluate("() => lab.store.all()[0].times[60]")
+    assert (shown["theory"], shown["time"]) == ("narrow", last)
+    assert theory["y"] == runs["y"] == [last, 2 * last]
+    M = page.evaluate("() => lab.store.all()[0].observables.M.values[60]")
+    assert theory["x"] == [max(M[:2]), max(M[2:])]
+    page.locator("#log-risk").click()  # paints
+    page.select_option("#observable", label="units (m, q)")
+    page.get_by_text("every unit at t = ").wait_for()
+    assert page.locator("#side-legend").inner_text().split("\n") == ["exact", "real SGD"]
 
 
 @pytest.mark.slow
@@ -219,11 +242,27 @@ def test_a_newer_position_does_not_wait_for_the_rest_of_a_solution_whose_first_c
 
 
 @pytest.mark.slow
+def test_a_theory_that_waits_until_the_sliders_rest_is_marked_and_pale_meanwhile(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "narrow")
+    assert page.locator("#legend", has_text="when the sliders rest").count() == 0
+    page.locator("#control-network-width").fill("6")
+    page.locator("#control-network-width").press("Enter")
+    page.locator("#legend", has_text="when the sliders rest").wait_for()
+    shown = "() => lab.store.risks().find(one => one.name === 'narrow').alpha"
+    assert page.evaluate(shown) == 1
+    slider(page, "data.noise").press("End")
+    page.wait_for_function(f"() => ({shown})() < 0.5")
+    page.wait_for_function(f"() => ({shown})() === 1")
+
+
+@pytest.mark.slow
 def test_an_experiment_that_refuses_is_not_waited_for(tab, fake_page):
     page = tab(fake_page)
     wait_for_curve(page, "exact")
     page.select_option("#open", label="Slow on purpose")  # on which SGD refuses
-    page.get_by_text("SGD was not run: the page says why.").wait_for()
+    page.get_by_text("SGD was not run.").wait_for()
+    assert page.locator("#verdict li").count() == 1
 
 
 @pytest.mark.slow

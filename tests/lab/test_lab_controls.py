@@ -7,8 +7,10 @@ import pytest
 
 import dimfree as df
 from dimfree.errors import ProblemError
+from dimfree.lab.admission import admission_of
 from dimfree.lab.changes import changed
 from dimfree.lab.controls import controls_of
+from dimfree.lab.shelf import hello_of, plain_problem
 from stages import gating
 
 KINDS = [kind for one in df.settings() for kind in one.kinds("data")]
@@ -81,6 +83,37 @@ def test_activations_come_with_their_curves():
     relu = next(one for one in choices if one["value"] == "relu")["curve"]
     assert len(relu["x"]) == len(relu["y"])
     assert relu["y"] == [max(0.0, x) for x in relu["x"]]
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ({"hermite": [0.0, 0.0, 1.0]}, lambda x: x**2 - 1),
+        ({"knots": [0.0, 1.0], "values": [0.0, 2.0]}, lambda x: 2 * min(max(x, 0.0), 1.0)),
+        ({"polynomial": [0.0, 0.0, 1e308]}, lambda x: 1e308 * x**2 if abs(x) <= 1.25 else None),
+    ],
+)
+def test_an_activation_without_a_name_is_drawn_too(written, value):
+    control = by_path(df.Problem(network={"activation": written}))["network.activation"]
+    (curve,) = [one["curve"] for one in control["choices"] if one["value"] == control["value"]]
+    assert curve["y"] == pytest.approx([value(x) for x in curve["x"]], abs=2e-3)
+
+
+def test_every_problem_of_the_lists_is_one_that_a_page_may_ask_for():
+    listed, admission = hello_of(df.Problem(), served=True), admission_of(df.Problem())
+    problems = [one["problem"] for name in ("settings", "gallery", "presets") for one in listed[name]]
+    assert len(problems) > 30
+    for problem in problems:
+        assert plain_problem(admission.problem(problem)) == problem
+
+
+def test_values_that_another_kind_fills_in_do_not_count_as_given():
+    """A page sends every key; what nobody changed must not stand in the way of another kind, nor lose what it needs."""
+    admission = admission_of(df.Problem())
+    data = {"data.kind": "clusters"}
+    assert changed(admission.problem(plain_problem(df.Problem())), data) == changed(df.Problem(), data)
+    projected = df.Problem(data={"kind": "projected"}, training={"learning_rate": 0.05})
+    assert admission.problem(plain_problem(projected)) == projected
 
 
 def test_a_number_that_other_keys_fix_has_no_control():

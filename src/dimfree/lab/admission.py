@@ -141,14 +141,14 @@ def _as_if_left_out(problem: Problem) -> Problem:
 
 
 def _without(values: dict[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables without values that are as usual, but always with their kinds."""
+    """Sections without values that are as usual, but always with their kinds; a table inside a section stays whole or goes."""
     kept = dict[str, Any]()
     for key, value in values.items():
         other = usual.get(key)
         if isinstance(value, dict) and isinstance(other, dict) and value.get("kind") == other.get("kind"):
-            if inner := _without(value, other):
+            if inner := {name: one for name, one in value.items() if name == "kind" or one != other.get(name)}:
                 kept[key] = inner
-        elif key == "kind" or value != other:
+        elif value != other:
             kept[key] = value
     return kept
 
@@ -179,8 +179,9 @@ def _file_keys() -> frozenset[str]:
 @cache
 def _own_files() -> frozenset[str]:
     """Names that stand where files may stand and are data that come with dimfree's libraries: the defaults of the models."""
-    defaults = [one.model_fields[name].default for one in _every_section() for name in one.model_fields]
-    return frozenset(str(value) for value in defaults if isinstance(value, Path))
+    defaults = [field.default for one in _every_section() for field in one.model_fields.values()]
+    inside = [value for one in defaults if isinstance(one, Section) for value in _values(one)]
+    return frozenset(str(value) for value in [*defaults, *inside] if isinstance(value, Path))
 
 
 @cache

@@ -11,7 +11,7 @@ from dimfree.lab.changes import changed, needed
 from dimfree.lab.fields import Holds, holds
 from dimfree.lab.help import help_of, title_of
 from dimfree.lab.ranges import is_main, range_of
-from dimfree.lab.shapes import shapes
+from dimfree.lab.shapes import shape_of, shapes
 from dimfree.problem import Problem
 from dimfree.problem.activation import Hermite, written_function
 from dimfree.problem.section import Section
@@ -85,7 +85,7 @@ def _choice(about: Control, held: Holds, value: object) -> Iterator[Control]:
         for one in map(as_json, values)
     ]
     if current not in [one["value"] for one in choices]:
-        choices.append(_named(current))
+        choices.append(_named(current) | ({"curve": shape_of(value)} if Hermite in held.tables else {}))
     yield about | {"type": "choice", "value": current, "choices": choices}
 
 

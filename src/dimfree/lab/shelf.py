@@ -34,7 +34,7 @@ def plain_problem(problem: Problem) -> Plain:
 
 
 @cache
-def _listed() -> dict[str, list[Plain]]:
+def _listed() -> Plain:
     return tomllib.loads((Path(__file__).parent / "shelf.toml").read_text(encoding="utf-8"))
 
 
@@ -57,11 +57,11 @@ def _presets() -> list[Plain]:
 
 @cache
 def _kinds() -> list[Plain]:
-    """The embedded problem of every kind of data."""
+    """The embedded problem of every kind of data, with what it lacks to run on a page."""
     found = []
     for setting in settings():
         for kind in setting.kinds("data"):
-            problem = Problem(data={"kind": kind})
+            problem = Problem(**{"data": {"kind": kind}, **_listed()["kinds"].get(kind, {})})
             section = getattr(problem, "data")  # noqa: B009  # every setting has one
             assert isinstance(section, Section)
             title = f"{kind}: {title_of(type(section))}"

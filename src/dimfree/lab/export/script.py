@@ -135,6 +135,14 @@ def script_of(problem: Problem) -> Script:
     )
 
 
+def unwritten(problem: Problem, why: str) -> Script:
+    """The script of a problem of which nothing can be written: it has only the reasons."""
+    refused = {one.title: why_not(one, problem) or _not_here(why.removesuffix(".")) for one in candidates(problem)}
+    about = {"descriptions": [], "refused": [{"name": name, "sentence": said} for name, said in refused.items()]}
+    text = f"function makeTheory(){{return {_json(about)}}}function makeChain(){{return null}}"
+    return Script(text, (), {}, (), refused, None, Laws(problem, {}), {})
+
+
 def chain_script(problem: Problem) -> str:
     """Write real SGD alone: JavaScript that defines makeChain; a `RefusalError` says why it cannot be written."""
     exported = next(_drawn(problem), None)

@@ -56,9 +56,12 @@ def one_file(emitted: str, hello: Mapping[str, Any]) -> str:
     inside = "\n".join(_lean(source) for source in (emitted, *map(_text, _WORKER)))
     known = json.dumps({"hello": hello, "worker": inside}, separators=(",", ":"))
     packed = base64.b64encode(gzip.compress(known.encode(), mtime=0)).decode()
-    blocks = (
-        f'<script type="text/plain" id="packed">{packed}</script>\n'
-        '<script src="problem_text.js"></script>\n<script src="local.js"></script>'
+    scripts = ("problem_text.js", *(["tabulated.js"] if hello.get("grid") else []), "local.js")
+    blocks = "\n".join(
+        [
+            f'<script type="text/plain" id="packed">{packed}</script>',
+            *(f'<script src="{name}"></script>' for name in scripts),
+        ]
     )
     page = _text("index.html").replace(_BACKEND, blocks)
     hashes: dict[str, list[str]] = {"script": [], "style": []}

@@ -64,19 +64,21 @@ const lab = (() => {
     arrived = null;
   };
 
-  // While there is nothing to see, what is waited for.
+  // While there is nothing to see, what is waited for, or where it says why.
   const wait = (all) => {
-    const box = dom.by("waiting"), text = slowest || "Solving. Equations of a new structure are compiled first, which takes some seconds.";
-    box.hidden = !solving || all.length > 0;
+    const box = dom.by("waiting"), text = solving ? slowest || "Solving. Equations of a new structure are compiled first, which takes some seconds." : "No curve can be drawn here. Below, every description says why.";
+    box.hidden = all.length > 0 || (!solving && !store.refusals.size);
+    if (!box.hidden && !solving && !opened.open) { opened.open = true; panels.refusals(dom.by("refusals"), store, opened); }
     if (!box.hidden && box.textContent !== text) box.textContent = text;
   };
 
   const drawSide = (x, hidden) => {
     const known = panels.observables(store), names = [...known.keys()];
+    if (units.any(store)) names.push(units.NAME);
     if (phase && (names.length || !phase.sentence)) names.push(PHASE);
     const name = names.includes(view.observable) ? view.observable : panels.first(store, names);
     choices(dom.by("observable"), names, name, (one) => one);
-    showSide(name === PHASE);
+    showSide(name === PHASE, name === units.NAME);
     dom.by("side").classList.toggle("empty", !name);
     if (name === PHASE) {
       dom.by("account").hidden = true;
@@ -85,6 +87,7 @@ const lab = (() => {
       return;
     }
     if (!name) return;
+    if (name === units.NAME) { drawUnits(hidden); return; }
     const { meaning, shape } = known.get(name);
     const { shown, legend, left, theory } = panels.series(store, name, view.account);
     const having = shape.reduce((n, m) => n * m, 1) > 1 ? store.all().filter((one) => !one.real && (one.observables || {})[name]).map((one) => one.name) : [];
@@ -93,13 +96,25 @@ const lab = (() => {
     const about = (meaning || "") + (left ? ` (${left} more are not drawn)` : "");
     if (dom.by("meaning").textContent !== about) dom.by("meaning").textContent = about;
     side.show({ series: hidden ? [] : shown, x, y: { log: false, label: "" } });
+    explain(legend);
+  };
+  const explain = (legend) => {
     if (panels.news(dom.by("side-legend"), legend)) dom.refill(dom.by("side-legend"), legend.map(([sign, text]) => dom.el("span", { class: "chip" }, plot.swatch(sign), text)));
   };
-  const showSide = (asPhase) => {
-    const shown = { phase: asPhase, "slow-steps": !asPhase && slowly, "side-plot": !asPhase && !slowly, "side-legend": !asPhase && !slowly };
+  const drawUnits = (hidden) => {
+    const { shown, legend, theory, theories, time } = units.series(store, view.account);
+    choices(dom.by("account"), theories, theory, (one) => one);
+    dom.by("account").hidden = !theories.length;
+    dom.by("meaning").textContent = `every unit at t = ${values.short(time)}: its squared norm q against its overlap m with the teacher that it is closest to`;
+    side.show({ series: hidden ? [] : shown, x: { log: false, label: "m" }, y: { log: false, label: "q" } });
+    explain(legend);
+  };
+  const showSide = (asPhase, asUnits) => {
+    const slow = slowly && !asPhase && !asUnits;
+    const shown = { phase: asPhase, "slow-steps": slow, "side-plot": !asPhase && !slow, "side-legend": !asPhase && !slow };
     for (const [id, on] of Object.entries(shown)) if (dom.by(id).hidden === on) dom.by(id).hidden = !on;
-    dom.by("slow-bar").hidden = asPhase || !steps;
-    dom.by("slow-next").hidden = !slowly;
+    dom.by("slow-bar").hidden = asPhase || asUnits || !steps;
+    dom.by("slow-next").hidden = !slow;
   };
   // The point of the phase diagram moves numbers at once, and the structure when it is put down.
   let later = {};
@@ -183,8 +198,14 @@ const lab = (() => {
   };
 
   // ---- SGD
+  let unable = [];  // why experiments were not run
   const film = playback.create(backend, {
-    show: (part) => { take(part); if (part.part === "done" && !store.all().some((one) => one.real)) judge("SGD was not run: the page says why."); },
+    show: (part) => {
+      const none = !store.all().some((one) => one.real);
+      if (part.part === "refusal" || (part.part === "error" && none)) unable.push([part.name || "", part.sentence]);
+      if (part.part !== "error" || !none) take(part);
+      if (part.part === "done" && none) panels.unrun(dom.by("verdict"), unable);
+    },
     onstate: () => buttons(),
   });
   // The place of the verdict keeps its height while SGD runs again, so that the plots stand still.
@@ -204,6 +225,7 @@ const lab = (() => {
     if (slowly) magnify(false);
     store.dropReal();
     status.steps = null;
+    unable = [];
     judge(film.playing() ? "SGD is running …" : "SGD is paused: Run SGD, or Step.");
     resting = setTimeout(() => { if (film.playing() && !pen.active()) film.start(problem); }, REST);
   };
@@ -240,7 +262,8 @@ const lab = (() => {
       problem = answer.problem;
       list = answer.controls.map((one) => ({ ...one, enabled: !one.readonly && (hello.served || one.live), reason: one.reason || "Changing it needs the server: dimfree lab." }));
       if (!initial.size) initial = new Map(list.map((one) => [one.path, one.value]));
-      dom.by("remark").textContent = dom.by("remark").title = answer.remark || "";
+      dom.by("remark").textContent = answer.remark || "";
+      dom.by("remark").hidden = !answer.remark;
       steps = !!answer.slow;
       dom.by("why").hidden = !why;
       dom.by("why").textContent = why || "";

@@ -8,7 +8,7 @@ const curves = (() => {
   const MARKS = [{ colour: "--sgd", shape: "circle" }, { colour: "--sgd2", shape: "diamond" }];
   const styles = new Map();
   const counts = { lines: 0, marks: 0 };
-  // A description keeps its colour for as long as the page is open.
+  // A description keeps its colour until another structure is shown, whose descriptions begin with the first: no two share one.
   const styleOf = (name, real) => {
     if (!styles.has(name)) styles.set(name, real ? MARKS[counts.marks++ % MARKS.length] : LINES[counts.lines++ % LINES.length]);
     return styles.get(name);
@@ -47,7 +47,10 @@ const curves = (() => {
       for (const name of [...refusals.keys()]) if (!fresh.has(name)) refusals.delete(name);
     };
     const dropReal = () => { for (const [name, one] of [...found]) if (one.real) found.delete(name); };
-    const clear = () => { found.clear(); refusals.clear(); warnings.clear(); };
+    const clear = () => { found.clear(); refusals.clear(); warnings.clear(); styles.clear(); counts.lines = counts.marks = 0; };
+
+    // A theory that waits until the sliders rest is pale while its curve is that of another position.
+    const isOld = (one) => !!one.resting && !fresh.has(one.name);
 
     const all = () => [...found.values()].sort((one, other) => Number(one.real) - Number(other.real));
     const freeze = (title) => { frozen.push({ title, curves: all().map((one) => ({ ...one })) }); };
@@ -62,7 +65,7 @@ const curves = (() => {
       for (const one of all()) {
         if (hidden.has(one.name)) continue;
         const style = styleOf(one.name, one.real);
-        series.push({ ...style, name: one.label || one.name, x: one.times, y: one.risk.mean, low: one.risk.low, high: one.risk.high, bars: one.real, width: 2.4, size: 3.8 });
+        series.push({ ...style, name: one.label || one.name, x: one.times, y: one.risk.mean, low: one.risk.low, high: one.risk.high, bars: one.real, width: 2.4, size: 3.8, alpha: isOld(one) ? 0.3 : 1 });
       }
       return series;
     };

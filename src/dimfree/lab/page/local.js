@@ -69,8 +69,11 @@ const makeBackend = () => {
     solved.clear();
     if (slow && slow.asked.size) { slow.thread.terminate(); slow = null; }
     if (hello.phase) take(hello.phase);
-    for (const { name, sentence } of about.refused) take({ part: "refusal", name, sentence });
+    const tables = hello.grid ? tabulated.parts(hello.grid, problem, hello.problem, live()) : [], listed = new Set(tables.map((part) => part.name));
+    for (const { name, sentence } of about.refused) if (!listed.has(name)) take({ part: "refusal", name, sentence });
+    if (!hello.recipe) { [...tables, { part: "done" }].forEach(take); return { cancel: () => {} }; }
     theories.ask({ ask: "solve", numbers, section: problem.run, recipe: hello.recipe, names: names(false) }, (part) => {
+      if (part.part === "done") tables.forEach(take);
       if (part.part !== "done" || !names(true).length) return take(part);
       slowly = setTimeout(() => {
         if (off) return;

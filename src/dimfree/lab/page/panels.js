@@ -11,10 +11,10 @@ const panels = (() => {
   };
 
   const legend = (host, store, { ontoggle }) => {
-    if (!news(host, store.all().map((one) => [one.name, one.label, !!one.risk.low]), [...store.hidden], store.frozen().map((one) => one.title))) return;
+    if (!news(host, store.all().map((one) => [one.name, one.label, !!one.risk.low, !!one.resting, one.note]), [...store.hidden], store.frozen().map((one) => one.title))) return;
     const items = store.all().map((one) => {
       const style = curves.styleOf(one.name, one.real), off = store.hidden.has(one.name);
-      const name = one.label || one.name, note = one.real ? `${name}: ${one.risk.low ? "mean of the runs, and their band" : "one run"}` : "";
+      const name = one.label || one.name, note = one.real ? `${name}: ${one.risk.low ? "mean of the runs, and their band" : "one run"}` : one.note || (one.resting ? "when the sliders rest" : "");
       return dom.el("button", { class: "chip", type: "button", "aria-pressed": String(!off), title: off ? "show" : "hide", onclick: () => ontoggle(one.name) },
         plot.swatch(style), dom.el("span", {}, one.real ? "real SGD" : name), note && dom.el("small", {}, note));
     });
@@ -22,28 +22,41 @@ const panels = (() => {
     dom.refill(host, items);
   };
 
+  // One row for all descriptions of which the same is said.
+  const grouped = (said) => {
+    const names = new Map();
+    for (const [name, sentence] of said) names.set(sentence, [...(names.get(sentence) || []), name]);
+    return [...names].map(([sentence, all]) => [all.join(", "), sentence]);
+  };
   const refusals = (host, store, opened) => {
     const sentences = [...store.refusals];
     if (!news(host, sentences, [...store.warnings])) return;
-    const warned = [...store.warnings].map(([name, sentence]) => dom.el("p", { class: "warning" }, dom.el("b", {}, name), " ", sentence));
+    const warned = grouped(store.warnings).map(([name, sentence]) => dom.el("p", { class: "warning" }, dom.el("b", {}, name), " ", sentence));
     if (!sentences.length) { dom.refill(host, warned); return; }
     const names = sentences.map(([name]) => name);
-    const list = dom.el("ul", {}, sentences.map(([name, sentence]) => dom.el("li", {}, dom.el("b", {}, name), " ", sentence)));
+    const list = dom.el("ul", {}, grouped(sentences).map(([name, sentence]) => dom.el("li", {}, dom.el("b", {}, name), " ", sentence)));
     const box = dom.el("details", { open: opened.open, ontoggle: () => { opened.open = box.open; } },
-      dom.el("summary", {}, sentences.length === 1 ? "Does not apply here: " : `${sentences.length} do not apply here: `, dom.el("span", {}, names.join(", "))), list);
+      dom.el("summary", {}, sentences.length === 1 ? "Not drawn here: " : `${sentences.length} are not drawn here: `, dom.el("span", {}, names.join(", "))), list);
     dom.refill(host, warned, box);
   };
+
+  // A line never ends between a number and what belongs to it.
+  const together = (text) => text.replace(/(\d) %/g, "$1\u00a0%").replace(/\bt = (?=\d)/g, "t\u00a0=\u00a0");
 
   const GRADES = [["does not hold", "fails", "✗"], ["not resolved", "open", "?"], ["holds until", "part", "◐"], ["holds in part", "part", "◐"], ["holds", "holds", "✓"], ["impossible", "fails", "✗"]];
   const verdict = (host, part) => {
     const rows = (part.rows || []).map((row) => {
       const [, kind, sign] = GRADES.find(([word]) => (row.verdict || "").startsWith(word)) || ["", "open", "·"];
-      return dom.el("li", { class: kind }, dom.el("span", { class: "sign", "aria-hidden": "true" }, sign), dom.el("b", {}, row.name), " ", row.sentence || row.verdict);
+      return dom.el("li", { class: kind }, dom.el("span", { class: "sign", "aria-hidden": "true" }, sign), dom.el("b", {}, row.name), " ", together(row.sentence || row.verdict));
     });
     // What the rows say is not said twice: of the text the rest remains.
     const text = (part.rows || []).reduce((left, row) => left.replace(`${row.name} ${row.sentence}.`, ""), part.text || "").trim();
-    dom.refill(host, text ? dom.el("p", {}, text) : null, rows.length ? dom.el("ul", { class: "verdicts" }, rows) : null);
+    dom.refill(host, text ? dom.el("p", {}, together(text)) : null, rows.length ? dom.el("ul", { class: "verdicts" }, rows) : null);
   };
+
+  // Why no SGD was run: what every experiment says.
+  const unrun = (host, sentences) => dom.refill(host, dom.el("p", { class: "quiet" }, "SGD was not run."),
+    dom.el("ul", { class: "verdicts" }, sentences.map(([name, sentence]) => dom.el("li", {}, dom.el("b", {}, name), " ", together(sentence)))));
 
   // Observables that any curve has, with what they mean.
   const observables = (store) => {
@@ -94,5 +107,5 @@ const panels = (() => {
     if (runs) legend.push([{ colour: "--sgd", shape: "circle" }, "real SGD"]);
     return { shown, legend, left: size - most, theory: theory && !theory.real ? theory.name : null };
   };
-  return { legend, refusals, verdict, observables, first, entryName, series, news };
+  return { legend, refusals, verdict, observables, first, entryName, series, news, unrun };
 })();

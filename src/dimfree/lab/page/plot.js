@@ -122,7 +122,7 @@ const plot = (() => {
           for (let j = 0; j < one.x.length; j++) {
             if (!drawable(one, one.y, j)) continue;
             const x = axes.x.at(one.x[j]);
-            if (x - last < 3.6 * one.size && j < one.x.length - 1) continue;
+            if (!one.every && x - last < 3.6 * one.size && j < one.x.length - 1) continue;
             last = x;
             marker(one.shape, x, axes.y.at(one.y[j]), one.size);
           }

@@ -326,7 +326,7 @@ const dimfreeVerdict = (() => {
     return String(BigInt(x - down > 0.5 || (x - down === 0.5 && down % 2) ? down + 1 : down));
   };
   const speaker = ({ phrases, grades }) => {
-    const [HOLDS, WITHIN, IN_PART, UNTIL, OPEN, FAILS] = grades;
+    const [HOLDS, WITHIN, IN_PART, OPEN, UNTIL, FAILS] = grades;
     const say = (name, parts = {}) => phrases[name].replace(/\{(\w+)(?::\.(\d)([gf]))?\}/g, (_, key, count, format) =>
       (format === "g" ? general(parts[key], +count) : format === "f" ? whole(parts[key]) : parts[key]));
     const perCent = (x) => say(abs(x) >= 10 ? "whole per cent" : "per cent", { amount: abs(x) });
@@ -409,8 +409,8 @@ const dimfreeVerdict = (() => {
     const order = (row) => words.grades.indexOf(row.verdict);
     const best = rows.reduce((one, row) => (!one || order(row) < order(one)
       || (order(row) === order(one) && abs(row.found.worst_percent) < abs(one.found.worst_percent)) ? row : one), null);
-    const open = best && best.verdict === words.grades[4];
-    const closest = !best ? say("alone") : (open ? say("none closest") : say("closest", { reference: reference.name, best: best.name }));
+    const open = best && best.verdict === words.grades[3];
+    const closest = !best ? say("alone") : (open ? say("none closest", { best: best.name }) : say("closest", { reference: reference.name, best: best.name }));
     const text = rows.map((row) => `${row.name} ${row.sentence}. `).join("") + closest;
     return { part: "verdict", rows: rows.map(({ name, verdict, sentence }) => ({ name, verdict, sentence })), text };
   };

@@ -44,7 +44,7 @@ const dimfreeWorker = (() => {
       for (const { name, dims, shape } of one.parts)
         if (solved.observables[name]) observables[name] = { dims, shape, values: rows(solved.observables[name], times.length) };
       say(id, {
-        part: "curve", name: one.name, label: one.label || one.name, real: false, times, milliseconds, variables: meanings(one.parts), observables,
+        part: "curve", name: one.name, label: one.label || one.name, real: false, resting: !!one.resting, times, milliseconds, variables: meanings(one.parts), observables,
         risk: { mean: Array.from(solved.risk, plain), low: null, high: null },
         judged: typeof one.claim === "string" ? null : dimfreeVerdict.claimOf(one.claim, numbers),
       });
