@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dimfree.programs import compiled
 from dimfree.programs.compiled import program, quick_program
 from dimfree.programs.folder import programs_folder
 
@@ -80,3 +81,17 @@ def test_a_program_gives_the_numbers_of_its_function_and_is_part_of_larger_ones(
     np.testing.assert_allclose(jax.vmap(lambda x: built(x, 3))(x), np.sin(np.asarray(x)) ** 3, rtol=1e-14)
     np.testing.assert_allclose(jax.grad(lambda x: built(x, 1))(x[2]), np.cos(np.asarray(x[2])), rtol=1e-14)
     np.testing.assert_allclose(eqx.filter_jit(built)(x, 2), np.sin(np.asarray(x)) ** 2, rtol=1e-14)
+
+
+def test_only_options_that_a_version_of_xla_does_not_know_are_left_out(monkeypatch):
+    given, usual = [], jax.stages.Lowered.compile
+
+    def watched(lowered, options=None):
+        given.append(options)
+        return usual(lowered, options)
+
+    monkeypatch.setattr(jax.stages.Lowered, "compile", watched)
+    lowered = jax.jit(lambda x: x + 1).lower(1.0)
+    made = compiled._compiled(lowered, {"xla_of_another_version": "1", "xla_backend_optimization_level": "0"})
+    assert float(made(1.0)) == 2.0
+    assert given[-1] == {"xla_backend_optimization_level": "0"}

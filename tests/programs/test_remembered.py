@@ -46,6 +46,7 @@ def test_programs_that_jax_holds_by_itself_are_dropped(few):
     assert max(alive[4:]) - min(alive[4:]) < 4  # without a bound the last eight are all there
 
 
+@pytest.mark.slow
 def test_traces_are_dropped_after_so_many_programs(few):
     traces: list[int] = []
     part = jax.jit(noting(traces))

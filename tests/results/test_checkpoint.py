@@ -103,6 +103,7 @@ def test_a_comparison_goes_on_with_what_was_finished(tmp_path):
         assert again.accounts[name].equals(whole.accounts[name])
 
 
+@pytest.mark.slow
 def test_a_comparison_whose_results_cannot_be_written_keeps_its_checkpoints(tmp_path, monkeypatch):
     options = ("--set", "data.kind=two-clusters", "--set", "dimension=40", "--set", "run.until=1.0", "--replicas", "2")
     options += ("--set", "training.loss=square", "--only", "multi-pass", "--out", str(tmp_path))

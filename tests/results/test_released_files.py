@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -31,8 +32,12 @@ def test_theory_gives_the_numbers_of_then(release):
 
 
 def test_sgd_makes_the_steps_of_then(release):
-    """On vectors; the chain draws in another order than in 0.1.0, with the same law."""
+    """On vectors; the chain draws in another order than in 0.1.0, with the same law.
+
+    Inputs are of single precision, and jax 0.11 adds their products up in another order.
+    """
+    rtol = 1e-12 if jax.__version__.startswith("0.10.") else 1e-6
     problem, then = df.load(release / "problem.toml"), df.open(release / "comparison.nc")
     now = df.simulate(problem, "sgd")
     for name in ("risk", "Q", "M"):
-        np.testing.assert_allclose(now[name], then.accounts["sgd"][name], rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(now[name], then.accounts["sgd"][name], rtol=rtol, atol=1e-14)

@@ -31,8 +31,9 @@ Options = dict[str, bool | str]
 FORMS = Forms[Kept](MOST)  # what this process has compiled or loaded
 _folder: list[Path] = []  # the folder of programs, once it has been chosen
 
-# XLA's former code generator builds programs of many small operations in half the time; its programs are as fast for
-# theories, and a tenth slower for SGD. LLVM's first level of optimisation gives the same bits at the same speed as its third.
+# XLA's former code generator, which jaxlib 0.11 no longer has, builds programs of many small operations in half the time; its
+# programs are as fast for theories, and a tenth slower for SGD. LLVM's first level of optimisation gives the same bits at the
+# same speed as its third.
 _QUICK: Options = {
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": "1",
@@ -116,11 +117,12 @@ class Program(Generic[P, T]):
 
 
 def _compiled(lowered: jax.stages.Lowered, options: Options) -> jax.stages.Compiled:
-    """Compile with the options if this version of XLA knows them, otherwise without."""
+    """Compile with those options that this version of XLA knows: its error names one that it does not know."""
     try:
         return lowered.compile(options)
-    except (jax.errors.JaxRuntimeError, ValueError):
-        return lowered.compile()
+    except (jax.errors.JaxRuntimeError, ValueError) as error:
+        known = {name: value for name, value in options.items() if name not in str(error)}
+        return _compiled(lowered, known) if len(known) < len(options) else lowered.compile()
 
 
 def _largest_array(jaxpr: Jaxpr) -> int:

@@ -1,0 +1,34 @@
+"""The README as a package index shows it: an index does not follow links that are relative to the repository.
+
+Where `[project.urls]` names the repository as `Source`, they become links to its files of this version; until then only their
+text stays.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+_RELATIVE = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:|#)([^)]*)\)")
+
+
+class IndexReadme(MetadataHookInterface):
+    """Fill in the dynamic field `readme`."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        shown = for_index(text, metadata.get("urls", {}).get("Source"), metadata["version"])
+        metadata["readme"] = {"content-type": "text/markdown", "text": shown}
+
+
+def for_index(text: str, source: str | None, version: str) -> str:
+    """The text with links to the files that are tagged in the repository `source`, or without relative links."""
+
+    def absolute(found: re.Match[str]) -> str:
+        image, words, path = found.groups()
+        if source is None:
+            return words
+        return f"{image}[{words}]({source.rstrip('/')}/{'raw' if image else 'blob'}/v{version}/{path})"
+
+    return _RELATIVE.sub(absolute, text)
