@@ -61,6 +61,9 @@ print(risk[0], risk[-1])
 """
 
 
+KIND = ["--set=data.kind=laplace", "--set=network.width=1", "--set=network.activation=linear"]
+
+
 @pytest.mark.slow  # two processes that compile
 def test_an_outside_package_brings_a_kind_of_data(installed, tmp_path):
     before, after = map(float, run(installed, LAPLACE, tmp_path).split())
@@ -70,14 +73,15 @@ def test_an_outside_package_brings_a_kind_of_data(installed, tmp_path):
         tmp_path,
         ["show", "--set", "data.kind=laplace", "--json"],
         ["solve", "--set", "data.kind=laplace", "--with", "pde"],
-        ["compare", "--set", "data.kind=laplace", "--set", "dimension=20", "--set", "run.until=0.5", "--out", "kind"],
+        ["compare", *KIND, "--set", "dimension=20", "--set", "run.until=0.5", "--out", "kind", "--json"],
         ["show", "--set", "data.kind=laplac"],
     )
     shown, refused, compared, misspelt = done.values()
-    assert [row["description"] for row in json.loads(shown[1])["descriptions"]] == ["sgd", "pde"]
+    assert [row["description"] for row in json.loads(shown[1])["descriptions"]] == ["sgd", "pde", "laplace-flow"]
     assert refused[0] == 3
-    assert "it is not derived for fresh samples of Laplace inputs" in " ".join(refused[2].split())
+    assert "it is not derived for fresh samples of Laplace inputs; use sgd." in " ".join(refused[2].split())
     assert compared[0] == 0
+    assert [*json.loads(compared[1])["descriptions"]] == ["sgd", "laplace-flow"]
     assert (tmp_path / "kind" / "comparison.png").exists()
     assert "did you mean 'laplace'" in " ".join(misspelt[2].split())
 
@@ -133,6 +137,7 @@ def test_broken_neighbours_warn_by_name_and_harm_nothing(installed, tmp_path):
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_python_sees_the_setting_too(installed, tmp_path):
     code = (
         "import warnings; warnings.simplefilter('ignore')\n"
@@ -148,9 +153,12 @@ def test_python_sees_the_setting_too(installed, tmp_path):
     assert run(installed, code, tmp_path) == "fine\n"
 
 
-def test_the_page_on_extending_is_this_file():
-    page = (HERE.parent / "docs" / "extend.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("page", "plugin"), [("extend.md", "dimfree_bowl.py"), ("howto/kind.md", "dimfree_laplace.py")]
+)
+def test_a_page_on_extending_is_a_file_that_is_installed_here(page, plugin):
+    page = (HERE.parent / "docs" / page).read_text(encoding="utf-8")
     blocks = page.split("```python\n")[1:]
     explained = "\n\n".join(block.split("```")[0].strip("\n") for block in blocks)
-    plugin = (HERE / "plugin" / "dimfree_bowl.py").read_text(encoding="utf-8")
+    plugin = (HERE / "plugin" / plugin).read_text(encoding="utf-8")
     assert [line for line in explained.splitlines() if line] == [line for line in plugin.splitlines() if line]

@@ -29,7 +29,8 @@ Problems
     data, fresh samples        Teacher, MultiIndex, HiddenManifold, TwoGaussians, Hypercube, Clusters,
                                PowerLaw, Projected; Covariance
     data, a finite data set    TwoClusters, ThreeClusters, LinearTeacher, SignTeacher, PhaseRetrieval;
-                               Covariates, RandomFeatures, Table, Outliers; DataSetTeacher for networks
+                               Covariates, RandomFeatures, Table, Outliers; DataSetTeacher,
+                               DataSetMultiIndex for networks
     data, given points         GivenPoints, DrawnPoints
     network                    TwoLayer, ScaledTwoLayer
     training                   OnePass, MultiPass, NetworkMultiPass, FullGradientFlow
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from dimfree.comparison.run import simulate as simulate
     from dimfree.comparison.run import solve as solve
     from dimfree.course.check import check as check
+    from dimfree.dataset.committee.problem import DataSetMultiIndex as DataSetMultiIndex
     from dimfree.dataset.committee.problem import DataSetTeacher as DataSetTeacher
     from dimfree.dataset.committee.problem import NetworkMultiPass as NetworkMultiPass
     from dimfree.dataset.features import Covariates as Covariates
@@ -157,7 +159,7 @@ _HOMES = {
     "dimfree.comparison.comparison": ("Comparison", "opened"),
     "dimfree.comparison.run": ("simulate", "solve"),
     "dimfree.course.check": ("check",),
-    "dimfree.dataset.committee.problem": ("DataSetTeacher", "NetworkMultiPass"),
+    "dimfree.dataset.committee.problem": ("DataSetMultiIndex", "DataSetTeacher", "NetworkMultiPass"),
     "dimfree.dataset.features": ("Covariates", "Outliers", "RandomFeatures", "Table"),
     "dimfree.dataset.problem": (
         "AlignedStart",

@@ -1,4 +1,4 @@
-"""Inputs with heavy tails: a kind of data for one-pass SGD in one file, brought by another package."""
+"""Inputs with heavy tails: a kind of data for SGD on fresh samples in one file, brought by another package."""
 
 from typing import ClassVar, Literal
 
@@ -6,15 +6,11 @@ import jax
 import jax.numpy as jnp
 from pydantic import NonNegativeFloat
 
+import dimfree as df
 from dimfree.drawing import draw_account, legend_label, looks
-from dimfree.onepass.kind import DataSection, Kind
-from dimfree.onepass.law import Law
-from dimfree.onepass.rule import OnePassModel, rule_of
-
-TEST_INPUTS = 4096
 
 
-class LaplaceInputs(DataSection):
+class LaplaceInputs(df.extend.DataSection):
     """Independent coordinates with a Laplace law of variance 1/dimension; the label is their sum, plus noise."""
 
     kind: Literal["laplace"] = "laplace"
@@ -22,11 +18,12 @@ class LaplaceInputs(DataSection):
     units: ClassVar[int] = 0
 
 
-class LaplaceLaw(Law):
+class LaplaceLaw(df.extend.Law):
+    """Draws inputs and their labels."""
+
     Delta: jax.Array
 
     def draw(self, key, replicas, count, dimension):
-        """Inputs times sqrt(d), and labels, which are drawn with them."""
         input_key, noise_key = jax.random.split(key)
         X = jax.random.laplace(input_key, (replicas, count, dimension), jnp.float32) / jnp.float32(2**0.5)
         noise = jnp.sqrt(self.Delta) * jax.random.normal(noise_key, (count, replicas))
@@ -36,8 +33,11 @@ class LaplaceLaw(Law):
         return hidden
 
 
-class LaplaceModel(OnePassModel):
-    """What the rule does not say: the law, and what is seen of a network."""
+TEST_INPUTS = 4096
+
+
+class LaplaceModel(df.extend.OnePassModel):
+    """The law of the samples, and what is observed of a network."""
 
     about: ClassVar[str] = "fresh samples of Laplace inputs"
     Delta: jax.Array
@@ -47,7 +47,6 @@ class LaplaceModel(OnePassModel):
         return LaplaceLaw(self.Delta)
 
     def risks(self, network):
-        """E(f* - f)²/2 on test inputs that are the same at all times."""
         d = network.students.shape[-1]
         X, y = LaplaceLaw(jnp.zeros(())).draw(jax.random.key(1), 1, TEST_INPUTS, d)
 
@@ -66,7 +65,7 @@ class LaplaceModel(OnePassModel):
 
 
 def laplace_model(problem):
-    return LaplaceModel(**rule_of(problem), Delta=jax.device_put(problem.data.noise))
+    return LaplaceModel(**df.extend.rule_of(problem), Delta=jnp.asarray(problem.data.noise))
 
 
 def draw(figure, problem, accounts):
@@ -74,12 +73,37 @@ def draw(figure, problem, accounts):
     axes, shown = figure.subplots(), looks(accounts)
     for title, data in accounts.items():
         draw_account(axes, shown[title], data["time"].values, data["risk"].values, legend_label(title, data))
-    axes.set(xlabel="time", ylabel="population risk")
+    axes.set(xlabel="time", ylabel="population risk", yscale="log")
 
 
-KIND = Kind(
+KIND = df.extend.Kind(
     sections=(LaplaceInputs,),
     model="dimfree_laplace:laplace_model",
     start="dimfree.onepass.start:weights_start",
     figure="dimfree_laplace:draw",
 )
+
+
+class LaplaceFlow(df.extend.Evolution[LaplaceModel, jax.Array, jax.Array]):
+    """Gradient flow of one linear unit."""
+
+    name: ClassVar[str] = "laplace-flow"
+    summary: ClassVar[str] = "gradient flow of one linear unit on Laplace inputs"
+    cites: ClassVar[tuple[str, ...]] = ()
+    models: ClassVar[type[df.extend.Model]] = LaplaceModel
+    needs: ClassVar[frozenset[str]] = frozenset({"vectors"})
+
+    def refuses(self, problem, model):
+        unit, rule = df.TwoLayer(width=1, activation="linear"), df.OnePass(learning_rate=problem.training.learning_rate)
+        if problem.network == unit and problem.training == rule:
+            return None
+        return "it is derived for plain SGD of a linear unit; set network.width = 1 and network.activation = 'linear'."
+
+    def cost(self, problem, model):
+        return df.extend.Cost(seconds=0.5, steps=1, memory=1e5)
+
+    def begin(self, model, start, replicas, key):
+        return jnp.mean((start.weights[0] - 1) ** 2) / 2
+
+    def advance(self, model, state, times):
+        return state, {"risk": state * jnp.exp(-2 * times)[:, None]}
