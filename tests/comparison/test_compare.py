@@ -151,6 +151,7 @@ def test_single_descriptions_have_their_own_replicas():
     assert [comparison.tree[name].sizes["replica"] for name in comparison.names] == [2, 50, 1]
 
 
+@pytest.mark.slow
 def test_two_of_one_theory_stand_side_by_side_by_their_labels():
     both = [df.theories.HighDimensional(rtol=1e-4), df.theories.HighDimensional(label="exact")]
     comparison = df.compare(SMALL, until=0.5, only=both)

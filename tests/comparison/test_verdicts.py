@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import dimfree as df
+from dimfree.comparison.comparison import Comparison
 from dimfree.comparison.judgement import judge
 from dimfree.comparison.words import grade, sentence
 
@@ -181,6 +183,18 @@ def test_starts_are_compared_pair_by_pair():
     assert found.final_percent == pytest.approx(50.0, rel=0.05)
     few = theory.drop_vars("start"), reference.drop_vars("start").isel(replica=slice(0, None, 4))
     assert found.chance_percent < 0.8 * judge(*few).chance_percent
+
+
+def test_a_theory_that_fails_is_not_closest_while_another_is_open():
+    """Few estimates of the right theory leave it open, while another one is clearly wrong from t = 150 on."""
+    accounts = {
+        "sgd": sgd().assign_attrs(real=1),
+        "right": account(fall(), 0.3, 3, seed=4).assign_attrs(real=0),
+        "wrong": account(fall() * ramp(150, -0.78)).assign_attrs(real=0),
+    }
+    found = Comparison(df.Problem(), xr.DataTree.from_dict(accounts), ())
+    assert [found.grades()[name] for name in ("right", "wrong")] == ["not resolved", "holds until"]
+    assert found.verdict().endswith("No theory can be called closest, because right is not resolved.")
 
 
 def test_a_loss_with_negative_values_is_not_impossible():

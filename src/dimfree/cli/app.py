@@ -117,7 +117,7 @@ By = Annotated[
     str | None,
     typer.Option(
         "--with",
-        help="The description to run, by name. Default: that of the setting.",
+        help="The description to run, by name. Default: the main one of the setting.",
         autocompletion=description_names,
     ),
 ]

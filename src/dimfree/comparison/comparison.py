@@ -90,7 +90,7 @@ class Comparison(NamedTuple):
     def _closest(self, theories: dict[str, Judgement]) -> str:
         best = min(theories, key=lambda name: self._order(theories[name]))
         if grade(theories[best], self._until) == OPEN:
-            return say("none closest")
+            return say("none closest", best=best)
         return say("closest", reference=str(self.reference), best=best)
 
     def _order(self, found: Judgement) -> tuple[int, float]:

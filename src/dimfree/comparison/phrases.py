@@ -8,7 +8,7 @@ HOLDS, WITHIN, IN_PART, UNTIL, OPEN, FAILS = (
     "not resolved",
     "does not hold",
 )
-BEST_FIRST = (HOLDS, WITHIN, IN_PART, UNTIL, OPEN, FAILS)
+BEST_FIRST = (HOLDS, WITHIN, IN_PART, OPEN, UNTIL, FAILS)  # an open difference may be small, one that fails is not
 
 PHRASES = {
     "holds": "holds",
@@ -55,7 +55,7 @@ PHRASES = {
     # all accounts together
     "alone": "Only real SGD was run.",
     "closest": "Closest to {reference}: {best}.",
-    "none closest": "No theory can be called closest, because no difference is resolved.",
+    "none closest": "No theory can be called closest, because {best} is not resolved.",
 }
 
 
