@@ -45,7 +45,7 @@ def sigmas(sgd: xr.Dataset, theory: xr.Dataset, name: str) -> float:
 
 
 def largest(tree: xr.DataTree, cases: tuple[str, ...], theory: str, names: tuple[str, ...]) -> float:
-    """The largest of all these differences."""
+    """The largest of the `sigmas` of all pairs."""
     pairs = [(tree[f"{case}/multi-pass"].to_dataset(), tree[f"{case}/{theory}"].to_dataset()) for case in cases]
     return max(sigmas(sgd, limit, name) for sgd, limit in pairs for name in names)
 

@@ -22,8 +22,8 @@ from dimfree.problem import HoldThenPower
 from dimfree.progress import PartWatcher
 
 _LOOKS = (("black", "o", "-"), ("#1f78b4", "s", "--"), ("#d95f02", "^", ":"))
-_EARLY = 10.0  # a time before runs leave the plateau: they scatter little
-_SMALL = (100, 400)  # dimensions at which the term of order 1/d is seen
+_EARLY = 10.0  # a time at which all runs are still on the plateau, so that they scatter little
+_SMALL = (100, 400)  # dimensions that are small enough to show the term of order 1/d
 _SHORT_RUNS = 1024
 
 

@@ -1,7 +1,8 @@
 """Five ways to draw batches from one data set (docs/theory/committee-dmft.md, section 1.2).
 
-Two erf units learn one. Gradients of batches are divided by their share of the data set, so that every protocol pushes alike on
-average and only the order in which samples are seen differs. Theories are path DMFT; markers are real training.
+Two erf units learn a teacher of one unit. The gradient of a batch is divided by the batch's share of the data set, so that all
+protocols have the same mean gradient and differ only in the order in which they see samples. Lines are path DMFT, markers are
+real training.
 """
 
 from typing import Any, ClassVar
@@ -69,7 +70,7 @@ class BatchProtocols(Entry[xr.DataTree]):
         )
 
     def cases(self, full: bool) -> dict[str, Case]:
-        """Theory and experiment of each; `full` has four times the data sets."""
+        """Theory and real training for every protocol; `full` has four times as many data sets."""
         more = {"run.replicas": self.seeds * (4 if full else 1)}
         return {one: Case(self.problem(one).replace(**more), (MultiPassSGD(), DMFT())) for one in _LABELS}
 
@@ -78,7 +79,7 @@ class BatchProtocols(Entry[xr.DataTree]):
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
-        """How much slower each of them fits the data set, and that real training does the same."""
+        """How much more slowly each protocol fits the data set, and that real training agrees."""
         loss = {one: values_of(data, f"{one}/dmft", "train_loss")[_EARLY].mean() for one in _LABELS}
         last = {one: mean_and_error(values_of(data, f"{one}/dmft", "risk")[-1:]) for one in _LABELS}
         (soon, first), (late, second) = last["cyclic"], last["persistent"]

@@ -35,7 +35,7 @@ _LOOKS = {  # colour, line, marker
 
 
 class Digits(Entry[xr.DataTree]):
-    """Rows, and the exact mean of Gaussian inputs; of isotropic ones it would be another."""
+    """SGD on the rows, and its exact mean on Gaussian inputs of the same covariance, or on isotropic ones."""
 
     name: ClassVar[str] = "digits"
     title: ClassVar[str] = "SGD on digits beside Gaussian inputs of the same covariance"
@@ -43,7 +43,7 @@ class Digits(Entry[xr.DataTree]):
     isotropic: bool = False  # whether theory forgets the covariance
 
     def cases(self, full: bool) -> dict[str, Case]:
-        """The three of them; `full` has four times the replicas."""
+        """The three cases of `CASES`; `full` has four times as many replicas."""
         return {
             name: Case(problem(scale, rate, 192 if full else 48), (RowsSGD(), LinearNetwork()))
             for name, (scale, rate) in CASES.items()

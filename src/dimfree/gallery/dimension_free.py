@@ -36,8 +36,8 @@ class DimensionFree(Entry[xr.DataTree]):
     sgd: VectorSGD = VectorSGD()
     widths: tuple[int, ...] = (20, 40, 80)
     dimensions: tuple[int, ...] = (15, 60, 240)
-    samples: float = 0.3  # eps d
-    scaled: bool = True  # whether the step shrinks like 1/d; else it is the one of the smallest dimension
+    samples: float = 0.3  # eps d: the time that d steps take
+    scaled: bool = True  # whether the step shrinks like 1/d; if not, all dimensions have the step of the smallest one
     seeds: int = 8
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:

@@ -1,7 +1,8 @@
 """How large is large? Multi-pass SGD at growing dimension approaches dynamical mean-field theory.
 
-Two clusters, square loss, batches of the part 0.3 of all samples: the theory is exact (docs/theory/dmft.md, section 4), so
-that all that is seen is the effect of a finite dimension N: runs scatter like N^(-1/2), and their mean is off by O(1/N).
+Two clusters, square loss, batches that hold a share 0.3 of all samples: here the theory is exact (docs/theory/dmft.md,
+section 4), so that every difference is an effect of the finite dimension N: runs scatter like N^(-1/2), and their mean is off
+by O(1/N).
 """
 
 from typing import ClassVar

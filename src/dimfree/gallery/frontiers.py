@@ -1,24 +1,24 @@
-"""Frontiers of power laws behind random projections, which several figures are made of (docs/theory/scaling.md, section 3)."""
+"""Frontiers of power laws behind random projections, which several figures show (docs/theory/scaling.md, section 3)."""
 
 import numpy as np
 from jaxtyping import Float
 
-from dimfree.onepass.projected.frontier import Frontier, lowest
 from dimfree.onepass.projected.mean_risk import forcing_and_kernel, mean_risks
 from dimfree.onepass.projected.measures import equivalent
 from dimfree.onepass.projected.phases import phase
 from dimfree.onepass.projected.population import power_law
+from dimfree.readings.frontier import Frontier, lowest
 
 _RATE = 0.5  # over the trace
 
 
 def inputs_of(alpha: float, size: float) -> float:
-    """v: many for every feature, or a few where the trace grows with them."""
+    """The number v of inputs: many for every feature, or only a few for each where the trace grows with v."""
     return (1000 if 2 * alpha > 1 else 4) * size
 
 
 def frontier(alpha: float, beta: float, compute: Float[np.ndarray, " c"], *, kernel: bool) -> Frontier:
-    """One sample a step at the rate 0.5/trace; without the `kernel` the noise of the steps is left out, which is wrong."""
+    """The frontier at one sample a step and the rate 0.5/trace; without `kernel`, wrongly, without the noise of the steps."""
     low, high = (float(C) ** min(phase(alpha, beta).size, 0.6) for C in (compute[0], compute[-1]))
     spread = 2.0 ** np.arange(np.log2(max(low / 24, 8.0)), np.log2(high * 24), 0.5)
     sizes, risks = np.unique(np.round(spread)), []
@@ -36,7 +36,7 @@ def frontier(alpha: float, beta: float, compute: Float[np.ndarray, " c"], *, ker
 
 
 def exponents_at(found: Frontier, budget: float) -> tuple[float, float]:
-    """p and q over the decade around a budget, both ends of which are in the frontier."""
+    """The exponents p and q over the decade around a budget; the frontier must contain both ends of that decade."""
     first, last = (int(np.argmin(np.abs(np.log(found.compute / (budget * 10**e))))) for e in (-0.5, 0.5))
     across = np.log(found.compute[last] / found.compute[first])
     p, q = (np.log(values[last] / values[first]) / across for values in (found.size, found.risk))

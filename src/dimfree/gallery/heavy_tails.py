@@ -1,4 +1,4 @@
-"""Heavy tails of label noise: what clipped errors gain, and what they cost under Gaussian noise.
+"""Label noise with heavy tails: what clipping the errors gains, and what it costs under Gaussian noise.
 
 docs/theory/losses.md, section 4. A linear unit learns a linear teacher from noisy values. The squared distance D of their weights
 falls at a speed proportional to rate times kappa_1 and stays near rate kappa_2/(2 kappa_1), so that losses are compared at

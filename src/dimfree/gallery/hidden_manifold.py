@@ -1,8 +1,9 @@
 """A hidden manifold: real SGD on features of hidden variables beside the ODE of Gaussian inputs with the same covariance.
 
-docs/theory/structured.md, section 1.3: signs of half as many hidden variables as there are features, a teacher that sees the
-hidden variables, erf networks of two units. Features are not Gaussian, and tell only a part of what the teacher sees: the
-equations hold within two per cent once the rest is added to the variance of the teacher, and are far off without it.
+docs/theory/structured.md, section 1.3: features are signs of combinations of hidden variables, of which there are half as many
+as features; the teacher sees the hidden variables; networks have two erf units. Features are not Gaussian, and explain only a
+part of what the teacher sees. The equations hold within two per cent once the unexplained part is added to the variance of the
+teacher, and are far off without it.
 """
 
 from collections.abc import Iterator
@@ -36,7 +37,7 @@ _LOOKS = {"ode": ("-", "#d95f02", "ODE"), "blind": ("--", "#7570b3", "ODE that t
 
 
 class Blind(HighDimensional):
-    """The same equations for a teacher who sees nothing but what inputs explain: without P_res."""
+    """The same equations without P_res: as if the inputs explained everything that the teacher sees."""
 
     name: ClassVar[str] = "blind"
 
@@ -60,7 +61,7 @@ class HiddenManifoldEntry(Entry[xr.DataTree]):
     theory: str = "ode"  # "blind" forgets what inputs do not tell
 
     def cases(self, full: bool) -> dict[str, Case]:
-        """One problem; `full` at the dimension of the documents."""
+        """One problem; `full` has the dimension of the documents."""
         return {"manifold": Case(problem(800 if full else 200), (VectorSGD(), HighDimensional(), Blind()))}
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:

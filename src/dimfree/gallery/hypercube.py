@@ -1,4 +1,4 @@
-"""What the figures on the hypercube share: the problem by the sheet's letters, and how runs are drawn."""
+"""What the figures on the hypercube share: the problem in the letters of the theory sheet, and how runs are drawn."""
 
 from collections.abc import Mapping
 from math import inf

@@ -18,7 +18,7 @@ from dimfree.progress import PartWatcher
 from dimfree.questions.escape.scaling import Scaling, escape_scaling, weighted_slope
 
 _THRESHOLD = 0.5
-_REFERENCE = 100  # the dimension at which the rates below are given
+_REFERENCE = 100  # the dimension for which the learning rates below are meant
 
 
 class Sizes(NamedTuple):
@@ -93,7 +93,7 @@ class InformationExponent(Entry[xr.DataTree]):
         figure.suptitle(f"{self.title}\nmarkers: SGD (chain) with standard errors; lines: ODE")
 
     def seconds(self, full: bool) -> float:
-        """A constant, taken from earlier plans: making the plans takes ten seconds itself."""
+        """A constant that earlier plans gave, because making a plan takes ten seconds itself."""
         return 2500.0 if full else 210.0
 
     def _cases(self, full: bool) -> dict[int, tuple[OnePassProblem, tuple[int, ...], int, float]]:
@@ -109,7 +109,7 @@ class InformationExponent(Entry[xr.DataTree]):
 
 
 def _tell(watch: PartWatcher, before: int, text: str, part: float) -> None:
-    """Three links, each a third of the work."""
+    """Report progress over three links, each of which counts as a third of the work."""
     watch(text, (before + part) / 3)
 
 

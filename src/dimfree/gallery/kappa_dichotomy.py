@@ -1,9 +1,10 @@
 """Two Gaussians and a dipped ramp: from a small start all neurons die at r = 0, from a larger one the risk almost vanishes.
 
-docs/theory/mean-field.md, section b: d = 320, Delta = 0.5, kappa = 0.1 and 0.4. At r = 0 the activation has a kink, so that the
-PDE gets there in finite time and R is exactly 7.25; SGD hovers above by an amount that the step decides, not the width. With
-steps of eps d = 0.016, four times the ones here, noise throws SGD out of the dead state within t = 10. What the risk of the
-living state has above the PDE is O(1/N) from the directions of the neurons: it is gone when one averages over them.
+docs/theory/mean-field.md, section b: d = 320, Delta = 0.5, kappa = 0.1 and 0.4. At r = 0 the activation has a kink, so that
+the PDE gets there in finite time, where R is exactly 7.25. SGD stays slightly above, by an amount that depends on the step and
+not on the width. With steps of eps d = 0.016, four times those here, noise throws SGD out of the dead state within t = 10.
+From the larger start the risk of SGD exceeds that of the PDE by O(1/N), because the directions of N neurons are a finite
+sample: the excess is gone when one averages over directions.
 """
 
 from typing import Any, ClassVar

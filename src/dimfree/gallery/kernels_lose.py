@@ -24,9 +24,9 @@ from dimfree.problem.run import Run
 from dimfree.progress import PartWatcher
 from dimfree.readings.power_laws import power
 
-_LATE = 1e5  # when the kernel has long interpolated
+_LATE = 1e5  # a time by which the kernel interpolates the points
 _DIMENSIONS = (10, 14, 20, 28)  # in which the points that the kernel needs are counted
-_SHARES = (0.5, 1.0)  # of d²: so many points
+_SHARES = (0.5, 1.0)  # numbers of points, as shares of d²
 _LEFT = 0.06  # of the error of saying 0; without the part of degree 2 of a ReLU it is 0.18
 
 
@@ -177,12 +177,12 @@ class KernelsLose(Entry[xr.Dataset]):
         return range(self.first_seed, self.first_seed + (2 if full else 1) * self.seeds)
 
     def _between(self, full: bool) -> int:
-        """The place of the lazy network between the others."""
+        """The number of points on which the lazy network is trained: one in the middle of the others."""
         return self.samples[len(self.samples) // 2]
 
 
 def _late(problem: LazyProblem) -> LazyProblem:
-    """Until the kernel has long interpolated."""
+    """The same problem until a time by which the kernel interpolates the points."""
     return problem.replace(**{"run.until": _LATE, "run.points": 61})
 
 

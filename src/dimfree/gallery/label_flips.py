@@ -71,7 +71,7 @@ class LabelFlips(Entry[xr.DataTree]):
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
-        """Where the perceptron and AdaTron rules stay, by which law the Hebb rule goes below them."""
+        """Where the perceptron and AdaTron rules stay, and by which law the Hebb rule falls below them."""
         title = self.theory.title
         ends, real = ({name: _end(of(data, name, one)) for name in _PERCEPTRONS} for one in (title, "chain"))
         hebb, sgd = (of(data, "Hebb", one)["clean_error"].mean("replica") for one in (title, "chain"))

@@ -95,7 +95,7 @@ class OverfittingInTime(Entry[xr.DataTree]):
         )
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
-        """Draw risks against time, and what overfitting loses."""
+        """Draw risks against time, and how much is lost by training past the best time."""
         figure.set_size_inches(10.5, 4.2)
         curves, lost = figure.subplots(1, 2)
         for number, alpha in enumerate((0.5, 1.0, 2.0, 4.0)):
@@ -250,7 +250,7 @@ class DeepLinear(Entry[xr.DataTree]):
         return tree
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
-        """Both routes are one, and Q_ii - a_i²/eta_a stays where it was, up to the rate."""
+        """Both routes give the same numbers, and Q_ii - a_i²/eta_a is conserved up to an error of the order of the rate."""
         off = max(
             float(np.abs(values_of(data, f"{case}/dmft", name)[:, 0] - values_of(data, f"spectrum {case}", name)).max())
             for case in ("0.6", "2")

@@ -77,7 +77,7 @@ class Margin(Entry[xr.DataTree]):
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
-        """The ODE is right about every loss, the order of their errors, and what a margin is."""
+        """The ODE is right about every loss; the order of their errors; and that a margin acts like a smaller learning rate."""
         real, predicted = ({name: _end(of(data, name, one)) for name in _RULES} for one in ("chain", self.theory.title))
         apart = max((predicted[name] - real[name] for name in _RULES), key=abs)
         lowest = float(of(data, "logistic", "chain")["bayes_error"][0, 0])

@@ -52,7 +52,7 @@ class Mixture(Entry[xr.DataTree]):
         return run_cases(self.cases(full), watch)
 
     def agreement(self, data: xr.DataTree) -> Claim:
-        """The theory is right about everything that is observed."""
+        """The claim that the theory is right about every observable."""
         worst = largest(data, self.names, self.theory.title, _NAMES)
         return Claim(
             "largest difference of any observable at any time, in combined standard errors", worst, 0.0, _SIGMAS
@@ -126,13 +126,13 @@ class MixturePersistent(Mixture):
     dimension: int = 700
     seeds: int = 20
     persistence: float | None = 1 / 0.6
-    other: AnyDescription = DMFT()  # a theory without the persistence
+    other: AnyDescription = DMFT()  # a theory that ignores persistence
 
     def problem(self, fraction: float) -> DataSetProblem:
         return two_clusters(batch_fraction=fraction, persistence=self.persistence)
 
     def cases(self, full: bool) -> dict[str, Case]:
-        """The same cases, and the theory of vanilla SGD for the smallest batch."""
+        """The cases of the parent class, and the theory of vanilla SGD for the smallest batch."""
         vanilla = two_clusters(batch_fraction=self.fractions[-1])
         return super().cases(full) | {"vanilla": Case(vanilla, (self.other,))}
 

@@ -1,8 +1,9 @@
 """Momentum is a rate, unless it remembers as many steps as there are dimensions: then learning is of second order.
 
-docs/theory/structured.md, section 4.1: two erf units learn one, on inputs of two eigenvalues. At equal Gamma = gamma/(1 - beta)
-runs of any fixed beta fall on plain SGD of that rate, up to a deviation in proportion to 1/d; with 1 - beta = theta Gamma/(p d)
-velocities stay, and the equations for weights and velocities are met by the exact chain.
+docs/theory/structured.md, section 4.1: two erf units learn a teacher of one unit, on inputs with two eigenvalues. At equal
+Gamma = gamma/(1 - beta) runs of any fixed beta agree with plain SGD of the rate Gamma, up to a deviation in proportion to 1/d.
+With 1 - beta = theta Gamma/(p d) velocities matter at any d, and the exact chain agrees with the equations for weights and
+velocities.
 """
 
 from typing import ClassVar
@@ -59,7 +60,7 @@ class Momentum(Entry[xr.DataTree]):
         return run_cases(self.cases(full), watch)
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
-        """The collapse, how it gets better with the dimension, and where there is none."""
+        """Runs of different beta collapse, the better the larger the dimension; with theta of order one they do not."""
         collapse = [float(np.abs(deviation(data, f"beta {beta:g}", COMMON)).max()) for beta in BETAS]
         early = {d: float(_early(deviation(data, f"beginning at {d}", d))) for d in SIZES}
         slope = np.log(early[100] / early[400]) / np.log(4) if min(early.values()) > 0 else np.nan

@@ -1,8 +1,8 @@
 """The regimes of SGD: rate/width = d^(-s) with s above, at and below zero (docs/theory/committee.md, section 4).
 
-Width 4 and two teacher units throughout, so kappa = 0 and delta = s; the start has the same overlaps at every dimension, so
-that only the noise of the steps depends on it. Each regime has its own clock: t where the gradient survives,
-t' = t rate/width where only the noise does, and plain steps where nothing deterministic is left.
+Width 4 and two teacher units throughout, so kappa = 0 and delta = s. The start has the same overlaps at every dimension, so
+that only the noise of the steps depends on the dimension. Each regime has its own clock: t where the gradient survives,
+t' = t rate/width where only the noise does, and the number of steps where nothing deterministic is left.
 """
 
 from collections.abc import Callable
@@ -162,7 +162,7 @@ def _problem(family: Family, d: int) -> OnePassProblem:
 
 
 def _clock(name: str, weight: float, d: int) -> tuple[float, str]:
-    """By what t is multiplied on the axis, and how the axis is called."""
+    """The factor by which t is multiplied on the axis, and the name of the axis."""
     return {"bad": (weight, "time of the noise $t'=t\\,\\gamma/p$"), "none": (d / weight, "steps")}.get(
         name, (1.0, "time $t$")
     )

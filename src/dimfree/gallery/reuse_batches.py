@@ -45,7 +45,7 @@ class ReuseBatches(Entry[xr.DataTree]):
     cites: ClassVar[tuple[str, ...]] = ("dandi2024", "gerbelot2024")
     theory: AnyDescription = DMFT(paths=32_000, ensembles=24)
     link: str = "he3"
-    fresh_too: bool = False  # wrong on purpose: "one batch" is fresh, too
+    fresh_too: bool = False  # if true, wrong on purpose: the batch that should be reused is drawn anew, too
     dimension: int = 500
     seeds: int = 30
     steps: int = 6

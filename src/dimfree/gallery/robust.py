@@ -1,7 +1,8 @@
 """Robust regression: Huber's loss between the square and the absolute loss, over samples per dimension, with outliers.
 
-docs/theory/static.md, section d: at the best ridge and threshold Huber's loss is no worse than either, and near the best learner
-there is. Without outliers a high threshold is best, and the absolute loss has up to pi/2 times the error of the square loss.
+docs/theory/static.md, section d: at the best ridge and threshold Huber's loss is no worse than the square and the absolute loss,
+and is near the best possible learner. Without outliers a high threshold is best, and the absolute loss has up to pi/2 times the
+error of the square loss.
 """
 
 from typing import ClassVar
@@ -46,7 +47,7 @@ class Robust(Entry[xr.Dataset]):
     seed: int = 0
 
     def problem(self, fraction: float, dimension: int) -> DataSetProblem:
-        """A linear teacher with noise, and outliers that say nothing of it."""
+        """A linear teacher with noise, and outliers whose labels do not depend on the teacher."""
         data = LinearTeacher(noise=0.5, outliers=Outliers(fraction=fraction, slope=0.0, variance=20.0))
         return DataSetProblem(dimension=dimension, data=data, training=MultiPass(loss="huber"))
 

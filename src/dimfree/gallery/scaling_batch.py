@@ -1,7 +1,7 @@
-"""The critical batch: how many samples a step can use before a target takes twice the samples of single ones.
+"""The critical batch: the largest number of samples a step for which a target takes less than twice the samples of batch 1.
 
-docs/theory/scaling.md, section 4. Where signal decides (II) it is the same for every target; where the noise of the steps decides
-(III) it grows as the target falls. Every batch has its own best rate.
+docs/theory/scaling.md, section 4. In phase II, where the signal decides, it is the same for every target risk; in phase III,
+where the noise of the steps decides, it grows as the target falls. Every batch is run at its own best rate.
 """
 
 from typing import ClassVar
@@ -25,7 +25,7 @@ _INPUTS, _SIZE = 1e6, 4096
 
 
 class ScalingBatch(Entry[xr.Dataset]):
-    """Without the noise of the steps there is no growth."""
+    """Critical batches of three targets in two phases; without the noise of the steps (`kernel`) they would not grow."""
 
     name: ClassVar[str] = "scaling-batch"
     title: ClassVar[str] = "The critical batch is constant in phase II and grows as the target falls in phase III"

@@ -18,7 +18,7 @@ _GROWTH = 0.3 / 1.7  # (alpha - beta)/(alpha + beta) in phase II
 
 
 class ScalingChinchilla(Entry[xr.Dataset]):
-    """Without the noise of the steps the ratio of phase III is not constant."""
+    """Samples per parameter in two phases; without the noise of the steps (`kernel`) the ratio of phase III is not constant."""
 
     name: ClassVar[str] = "scaling-chinchilla"
     title: ClassVar[str] = "Samples per parameter: one number in phase III, more and more of them in phase II"

@@ -16,13 +16,13 @@ from dimfree.gallery.entry import Claim, Entry
 from dimfree.onepass.inputs.covariance import Covariance
 from dimfree.onepass.kinds.projection.section.own import Projected
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.projected.frontier import lowest
 from dimfree.onepass.projected.mean_risk import mean_risks
 from dimfree.onepass.projected.measures import drawn, equivalent
 from dimfree.onepass.projected.population import Population, levels
 from dimfree.onepass.sections import OnePass
 from dimfree.problem import Run
 from dimfree.progress import PartWatcher
+from dimfree.readings.frontier import lowest
 
 SIZES = (32, 96, 192)
 STEPS = np.array([10, 100, 1000, 10_000])
@@ -32,11 +32,11 @@ _RATE = 0.5  # the trace is 1
 _DATA = Projected(covariance=Covariance.features("digits", "target", width=600))
 _LIST = 570 / 2.0 ** np.arange(0, 6.1, 0.5)  # sizes of the frontier
 _RUNS = 8
-_ON_ROWS = 3  # of STEPS, at which SGD on rows is looked at
+_ON_ROWS = 3  # how many of STEPS SGD on rows is measured at
 
 
 class ScalingDigits(Entry[xr.Dataset]):
-    """With the trace instead of the spectrum, theory misses the digits."""
+    """Digits beside theory; a theory that knows the trace of the inputs instead of their spectrum (`isotropic`) misses them."""
 
     name: ClassVar[str] = "scaling-digits"
     title: ClassVar[str] = "A scaling law of digits: 600 random features behind random projections"

@@ -16,12 +16,12 @@ from dimfree.comparison.run import simulate
 from dimfree.gallery.entry import Claim, Entry
 from dimfree.onepass.kinds.projection.section.power_law import PowerLaw
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.projected.frontier import lowest
 from dimfree.onepass.projected.mean_risk import mean_risks
 from dimfree.onepass.projected.measures import equivalent
 from dimfree.onepass.sections import OnePass
 from dimfree.problem import Run
 from dimfree.progress import PartWatcher
+from dimfree.readings.frontier import lowest
 
 SIZES = (64, 128, 256, 512)
 BUDGETS = (3e3, 1e4, 3e4)  # at which the best size is among them
@@ -33,7 +33,7 @@ _CURVES = np.geomspace(1e3, 1e5, 25)
 
 
 class ScalingFrontierSGD(Entry[xr.Dataset]):
-    """Markers over the frontier; those of a single projection miss it."""
+    """Means of SGD over many projections, as markers beside the frontier; markers of a single projection would miss it."""
 
     name: ClassVar[str] = "scaling-frontier-sgd"
     title: ClassVar[str] = "Real SGD touches the compute-optimal frontier, and no size is below it"

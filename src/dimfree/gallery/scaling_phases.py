@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 
 from dimfree.gallery.entry import Claim, Entry
 from dimfree.gallery.frontiers import exponents_at, frontier
-from dimfree.onepass.projected.frontier import Frontier
 from dimfree.onepass.projected.phases import phase
 from dimfree.progress import PartWatcher
 from dimfree.questions.scaling.figure import draw_plane
+from dimfree.readings.frontier import Frontier
 
 POINTS = {"Ia": (0.75, 0.3), "Ib": (0.4, 0.3), "II": (1.0, 0.7), "III": (0.7, 1.2)}
 SLOW = (0.4, 0.8)  # IVa
@@ -30,7 +30,7 @@ class ScalingPhases(Entry[xr.Dataset]):
     title: ClassVar[str] = "Compute-optimal exponents in five phases, and one that is not yet there"
     cites: ClassVar[tuple[str, ...]] = ("paquette2024", "maloney2022")
     kernel: bool = True
-    measured: bool = True  # else asymptotic exponents are given as if they were measured, which is wrong
+    measured: bool = True  # if false, wrong on purpose: asymptotic exponents stand in for measured ones
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.Dataset:
         """Frontiers over five decades, that of IVa up to 10^18."""

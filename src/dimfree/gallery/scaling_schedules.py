@@ -25,7 +25,7 @@ _SHARES = np.array([0.012, 0.02, 0.035, 0.06, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.
 
 
 class ScalingSchedules(Entry[xr.Dataset]):
-    """With the best constant rate as the base of all schedules the order is another one."""
+    """Every schedule at its own best base rate; with the best constant rate as base rate of all, their order is another one."""
 
     name: ClassVar[str] = "scaling-schedules"
     title: ClassVar[str] = "Which schedule ends lowest: warm-up-stable-decay without label noise, cosine with it"

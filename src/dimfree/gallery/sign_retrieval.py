@@ -95,7 +95,7 @@ class SignRetrieval(Entry[xr.DataTree]):
         return tree
 
     def claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
-        """Who recovers, what happens to the noise, and that the theory holds as far as it goes."""
+        """Which runs recover, what happens to the noise, and that the theory holds at early times."""
         found = {protocol: _final(data, protocol) for protocol in PROTOCOLS}
         recovered = {protocol: float((m > _RECOVERED).mean()) for protocol, m in found.items()}
         gain = float(found["persistent"].mean() - max(found["full batch"].mean(), found["vanilla"].mean()))

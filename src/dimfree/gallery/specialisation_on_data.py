@@ -1,7 +1,8 @@
 """How much data it takes for two units to learn two teachers (docs/theory/committee-dmft.md, the last table of section 7).
 
-Full batches at rates with the same pull of all samples together, learning_rate * samples = 8. Of infinitely many samples that is
-descent on the risk itself, and both units find a teacher each. With few, training fits the noise instead.
+Full batches, at rates for which learning_rate * samples = 8, so that all samples together pull equally hard at every size.
+With infinitely many samples this is descent on the risk itself, and each unit finds a teacher. With few samples, training fits
+the noise instead.
 """
 
 from typing import ClassVar
@@ -38,7 +39,7 @@ class SpecialisationOnData(Entry[xr.DataTree]):
     name: ClassVar[str] = "specialisation-finite-data"
     title: ClassVar[str] = "How much data specialisation takes: with few samples two units overfit instead"
     cites: ClassVar[tuple[str, ...]] = ("gerbelot2024",)
-    head_start: float = 0.05  # of a unit with its own teacher, beside 0.1 with both
+    head_start: float = 0.05  # overlap of a unit with its own teacher at the start, in addition to 0.1 with both
     weight_decay: float = 0.0
     steps: int = 60
     samples: tuple[float, ...] = tuple(_DIMENSIONS)

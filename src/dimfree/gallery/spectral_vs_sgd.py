@@ -31,7 +31,7 @@ Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 class Sizes(NamedTuple):
-    """Where SGD is measured on one link; noise that carries m to 0 hides the direction, so starts are farther from there."""
+    """Where SGD is measured on one link; starts are far enough from m = 0 that noise does not hide the direction."""
 
     learning_rate: float  # at the first dimension
     dimensions: tuple[int, ...]

@@ -1,8 +1,9 @@
 """A staircase is climbed: real batch SGD on z1 + z1z2 + z1z2z3 + z1z2z3z4 beside the dimension-free dynamics.
 
-docs/theory/mean-field.md, section d. Width, batch, step and activation of the documents' figure are not given: here are sigmoids
-with offset -1, of which no derivative vanishes, and a second layer ten times as fast, so that all steps are climbed by t = 100.
-The DF-PDE starts at u = 0, where it meets a second saddle at t = 40. Weights of order d^(-1/2) leave it earlier, as SGD does.
+docs/theory/mean-field.md, section d. The documents do not give the width, batch, step and activation of their figure. Here units
+are sigmoids with offset -1, none of whose derivatives vanishes, and the second layer learns ten times as fast, so that all steps
+are climbed by t = 100. The DF-PDE starts at u = 0 and meets a second saddle at t = 40. Starts with weights of order d^(-1/2), as
+SGD has them, leave that saddle earlier.
 """
 
 from typing import Any, ClassVar
@@ -136,5 +137,5 @@ class StaircaseEntry(Entry[xr.DataTree]):
 
 
 def _least(times: Any) -> float:
-    """The smallest of the steps between times; a time that never came is no step."""
+    """The smallest difference between consecutive times; 0 if one of them never came."""
     return float(np.diff(times).min()) if np.isfinite(times).all() else 0.0

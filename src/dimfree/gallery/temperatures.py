@@ -118,7 +118,7 @@ class EffectiveTemperatureEntry(Entry[xr.DataTree]):
         return _account(data, setting, self.theory.title).slope(which)[0]
 
     def _worst(self, data: xr.DataTree, which: str) -> float:
-        """The ratio to the closed form that is farthest from one; not a number without a closed form."""
+        """The ratio to the closed form that is farthest from one; nan where there is no closed form."""
         ratios = []
         for one in self.settings:
             closed = "closed form" in data[_label(*one)]

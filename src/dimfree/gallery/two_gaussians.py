@@ -1,4 +1,4 @@
-"""What the figures on two Gaussians share: the problem by the documents' letters, their risk, and how runs are drawn."""
+"""What the figures on two Gaussians share: the problem and the risk in the letters of the documents, and how runs are drawn."""
 
 from typing import Any
 

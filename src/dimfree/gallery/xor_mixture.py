@@ -1,11 +1,11 @@
 """Four clusters at the corners of XOR: what networks learn that lines and random features do not.
 
 docs/theory/losses.md, section 3. Clusters at distance s = 2 from the origin with variance 1/2, for which no rule has an error
-below 4.45 %. Real SGD of 8 ReLU units with the logistic loss, both layers learning, gets near it in overlap space from most
-starts (from 2 of 64 that were looked at the error stays at 20 %); a linear network stays at chance. Random squares of the
-inputs, twice as many as dimensions and read out in the best linear way, lose the classes as dimensions grow (equation 3.5). Two
-square units whose clusters have different variances are followed by the ODE, in which the squares of the steps are weighted by
-the variance of every cluster.
+below 4.45 %. SGD of 8 ReLU units with the logistic loss, both layers learning, simulated in overlap space, gets near that
+error from most starts (from 2 of 64 starts the error stays at 20 %); a linear network stays at chance. Random squares of the
+inputs, twice as many as there are dimensions and with the best linear readout, lose the classes as the dimension grows
+(equation 3.5). The ODE follows two square units on clusters of different variances: it weights the squares of the steps by the
+variance of each cluster.
 """
 
 from typing import ClassVar
@@ -26,7 +26,7 @@ from dimfree.problem import Run
 from dimfree.progress import PartWatcher
 
 _SEPARATION, _VARIANCE = 2.0, 0.5
-_UNEVEN = (0.792, 0.792, 0.521, 0.521)  # variances of the clusters that the ODE is asked about
+_UNEVEN = (0.792, 0.792, 0.521, 0.521)  # variances of the clusters for which the ODE is solved
 _COLOURS = {"network": "#1f78b4", "linear": "#d95f02", "limit": "#1b9e77"}
 _INF = float("inf")
 

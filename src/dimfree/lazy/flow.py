@@ -75,7 +75,7 @@ class NetworkFlow(Evolution[LazyModel, Key[Array, ""], Networks]):
         return Networks(state.start, u, times[-1], state.alive & jnp.all(alive)), by_time
 
     def failure(self, model: LazyModel, state: Networks) -> str | None:
-        """The solver gave up."""
+        """A sentence, if the solver gave up."""
         if state.alive:
             return None
         return (

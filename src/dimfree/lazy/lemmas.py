@@ -75,7 +75,7 @@ def check_lemmas(model: LazyModel, start: Weights, times: Values, seen: Mapping[
 
 
 def lipschitz(model: LazyModel, start: Weights) -> float:
-    """The beta of all weights; infinite where sigma' jumps or is not bounded."""
+    """A Lipschitz constant beta that holds for all weights; infinite where sigma' jumps or is not bounded."""
     steepest, most_curved = steepness(model.shape.activation)
     if not np.isfinite(steepest * most_curved):
         return inf

@@ -41,7 +41,7 @@ def spectral(
     g_held: Float[Array, " m"],
     size: Float[Array, ""],
 ) -> Spectral:
-    """From the kernel per unit, the residual and the outputs at time 0."""
+    """The solved flow, from the kernel per unit, the residual and the outputs at time 0."""
     eigenvalues, V = jnp.linalg.eigh(Theta)
     return Spectral(jnp.maximum(eigenvalues, 0.0), V, V.T @ e, Theta_held @ V, g_held, size)
 

@@ -9,7 +9,6 @@ from jaxtyping import Array, Float
 
 from dimfree.description import Ask, Cost, Description, Dynamics, Piece, Times, Values
 from dimfree.errors import ProblemError
-from dimfree.onepass.directions import StructuredModel
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.limits.scope import not_derived
 from dimfree.onepass.overlap_model import DirectionsModel
@@ -17,6 +16,7 @@ from dimfree.onepass.real.bins import binned, binned_model
 from dimfree.onepass.real.block_chain import own_law_pays
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.start import Start
+from dimfree.onepass.structured_model import StructuredModel
 from dimfree.problem import Problem
 from dimfree.programs.compiled import quick_program
 from dimfree.setting import Variable
@@ -25,7 +25,7 @@ _ODE = HighDimensional(rtol=1e-7, atol=1e-9)
 
 
 class BinnedChain(Description[StructuredModel, Start]):
-    """The chain of a spectrum that keeps its largest eigenvalues and has bins of the others, geometric in their rank."""
+    """The chain for a spectrum: it keeps the largest eigenvalues and puts the others into bins, geometric in their rank."""
 
     name: ClassVar[str] = "binned-chain"
     summary: ClassVar[str] = (
@@ -46,7 +46,7 @@ class BinnedChain(Description[StructuredModel, Start]):
     ratio: float = 1.1  # ratio of the ranks at which a bin ends and begins
 
     def __check_init__(self) -> None:
-        """Bins have a beginning and an end."""
+        """Refuse numbers for which a bin would have no beginning or no end."""
         if self.kept < 0 or not self.ratio > 1:
             raise ProblemError(f"kept = {self.kept} must not be negative, and ratio = {self.ratio:g} must be above 1.")
 

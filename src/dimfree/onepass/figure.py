@@ -9,8 +9,8 @@ from dimfree.drawing import Look, draw_account, draw_deviation, legend_label, lo
 from dimfree.onepass.kind import kind_of
 from dimfree.onepass.notes import said_of_loss
 from dimfree.onepass.problem import OnePassProblem
-from dimfree.onepass.sections.loss import loss_name
 from dimfree.onepass.spectrum_figure import draw_spectrum, draws_spectrum
+from dimfree.problem.loss import loss_name
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,7 +21,7 @@ TEACHERS = ("#1f78b4", "#d95f02", "#33a02c", "#e31a1c", "#6a3d9a", "#b15928")
 _STUDENTS = (("-", "o"), ("--", "s"), (":", "^"), ("-.", "D"))
 _MOST_CURVES = 24
 _MARKERS = 12
-_HAPPENS = 0.01  # a risk that changes by less than this share is not worth drawing
+_HAPPENS = 0.01  # before a risk has changed by this share, nothing is worth drawing
 TIME = "time $t$ = steps × rate / (width × dimension)"
 
 
@@ -89,7 +89,7 @@ def draw_test_error(axes: "Axes", accounts: "Mapping[str, xr.Dataset]", shown: M
 
 
 def risk_label(problem: OnePassProblem) -> str:
-    """What the risk is."""
+    """The label of the axis of the risk."""
     square = problem.training.loss == "square" and not problem.data.signs
     return "population risk (without label noise)" if square else f"mean {loss_name(problem.training.loss)} loss"
 
@@ -155,7 +155,7 @@ def first_event(accounts: "Mapping[str, xr.Dataset]") -> float:
 
 
 def title_of(problem: OnePassProblem) -> str:
-    """What decides a run."""
+    """The title: all that decides a run, in two lines."""
     units = problem.data.units
     return (
         f"{_name(problem.network.activation)} network, width {problem.network.width}, {units} teacher "
@@ -166,7 +166,7 @@ def title_of(problem: OnePassProblem) -> str:
 
 
 def _rule(problem: OnePassProblem) -> str:
-    """The noise of values that are learned by the square loss, else what loss, labels and clipping are."""
+    """The noise, for values learned with the square loss; else the loss, the labels and the clipping."""
     said = " ".join(said_of_loss(problem)).partition(" (docs")[0]
     return f"noise {problem.data.noise:g}" + (f"\n{said[0].lower()}{said[1:]}" if said else "")
 

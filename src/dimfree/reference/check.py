@@ -49,7 +49,7 @@ class Item(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """Its name in reports."""
         return f"{self.file}:{self.id}"
 
 

@@ -24,7 +24,7 @@ _START = re.compile(r"a_j=2\(j-1/2\)/n-1, u=0, s=s0")
 
 
 class _OnNodes(SubspaceField):
-    """With averages over G on the nodes that a file writes, few as they may be."""
+    """The dynamics with averages over G on the nodes that a file lists, however few these are."""
 
     nodes: Float[Array, " q"]
     weights: Float[Array, " q"]

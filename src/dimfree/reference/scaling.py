@@ -11,13 +11,13 @@ from dimfree.onepass.kinds.projection.model import model_behind, zero_start
 from dimfree.onepass.kinds.projection.section.power_law import PowerLaw
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.projected import companion, exponents, mean_risk, phases
-from dimfree.onepass.projected.frontier import Frontier, lowest
 from dimfree.onepass.projected.measures import Drawn, Measures, drawn, equivalent, sums
 from dimfree.onepass.projected.population import Population, every_mode, levels, power_law
 from dimfree.onepass.projected.schedules import rates
 from dimfree.onepass.projected.step_by_step import stepwise_risks
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import OnePass, TwoLayer
+from dimfree.readings.frontier import Frontier, lowest
 from dimfree.reference.committee import run
 
 Values = dict[str, Any]

@@ -9,7 +9,6 @@ import numpy as np
 
 from dimfree.description import Dynamics
 from dimfree.gaussian.moments import gradient_terms, risk
-from dimfree.onepass.directions import StructuredModel
 from dimfree.onepass.inputs.covariance import Covariance, Levels
 from dimfree.onepass.inputs.quadrature import gauss_rule, signal_rule
 from dimfree.onepass.inputs.spectrum import spectrum
@@ -33,6 +32,7 @@ from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.onepass.sections import OnePass, TwoLayer
 from dimfree.onepass.start import Start
+from dimfree.onepass.structured_model import StructuredModel
 from dimfree.reference.committee import moments, run, trained
 from dimfree.states.block_particles import BlockParticles
 from dimfree.states.blocks import Blocks

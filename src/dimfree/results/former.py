@@ -12,7 +12,7 @@ _TERSE = ("0.1.0",)  # releases whose files do not say whether an account is an 
 
 
 def completed(problem: Problem, attributes: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
-    """The attributes of an account as this version writes them; what a file leaves out is what the description's defaults say."""
+    """The attributes of an account as this version writes them; those that a file lacks come from the description's defaults."""
     if attributes.get("dimfree_version") not in _TERSE or "real" in attributes:
         return dict(attributes)
     one = description(str(attributes["description"]))

@@ -29,8 +29,8 @@ class Overlaps(eqx.Module):
 def eigenpairs(Omega: Float[Array, "*batch n n"]) -> tuple[Float[Array, "*batch n"], Float[Array, "*batch n n"]]:
     """Ascending eigenvalues, and eigenvectors, computed one matrix after the other.
 
-    For many matrices at once jax makes tasks for its threads and waits for them; groups of replicas that run at the same time
-    would wait for each other for ever.
+    For many matrices at once jax starts tasks on its own threads and waits for them. Groups of replicas that run at the same
+    time would then wait for each other for ever.
     """
     values, vectors = jax.lax.map(jnp.linalg.eigh, Omega.reshape(-1, *Omega.shape[-2:]))
     return values.reshape(Omega.shape[:-1]), vectors.reshape(Omega.shape)

@@ -51,7 +51,7 @@ class Excess(NamedTuple):
 
 
 def effective_beta(drift: float, variance: float) -> float:
-    """beta = 2c/v of a step with drift -c eps grad Psi and noise of variance v eps: write it down, papers differ in it."""
+    """beta = 2c/v of a step with drift -c eps grad Psi and noise of variance v eps: papers define beta in different ways."""
     if not (drift > 0 and variance > 0):
         raise ProblemError(f"drift {drift:g} and variance {variance:g} of a step were given; both must be positive.")
     return 2 * drift / variance

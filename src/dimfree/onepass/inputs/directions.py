@@ -29,7 +29,7 @@ def _is_random(directions: object) -> bool:
     return directions == "random"
 
 
-# Random directions go without saying, as isotropic inputs do.
+# Random directions are not written into files, and neither are isotropic inputs.
 GivenDirections = Annotated[
     Literal["random"] | Directions, Field(exclude_if=_is_random, examples=["random", {"power": 2.0}])
 ]

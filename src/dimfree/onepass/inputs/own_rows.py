@@ -1,4 +1,4 @@
-"""Rows and labels of the user's own, read and checked: what is not a number, what does not vary, what does not fit together."""
+"""The user's own rows and labels, read and checked for missing numbers, constant columns and sizes that do not match."""
 
 from typing import NamedTuple
 
@@ -76,7 +76,7 @@ def read_rows(given: Features) -> OwnRows:
 
 
 def check_finite(name: str, values: Matrix) -> None:
-    """Refuse what is not a number, with the rows where it is."""
+    """Refuse values that are not finite numbers, and name their rows."""
     _finite(name, values, "refuse")
 
 
@@ -92,7 +92,7 @@ def _finite(name: str, values: Matrix, missing: str) -> Bool[np.ndarray, " n"]:
 
 
 def _labels(given: Features, own: Vector | None, count: int) -> Vector:
-    """As they are given; of digits the label is whether they are even."""
+    """The labels as they are given; for digits the label is whether the digit is even."""
     assert given.labels is not None
     if str(given.labels) == OWN_LABELS:
         if own is None:

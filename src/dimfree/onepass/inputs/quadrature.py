@@ -1,4 +1,4 @@
-"""Many eigenvalues by few nodes: Gauss rules of a spectrum, for what decays and for what steps add.
+"""Few nodes in place of many eigenvalues: Gauss rules of a spectrum, for the signal that decays and the noise that steps add.
 
 docs/theory/structured.md, sections 1.2 and 2. Solutions are entire functions of the eigenvalue, so that rules which are exact for
 polynomials converge faster than any power. The signal, a matrix-valued measure, is reduced by block Lanczos steps on the

@@ -56,7 +56,7 @@ class Pool(NamedTuple):
     held: HeldOut | None = None
 
     def left_out(self) -> Iterator[str]:
-        """What of a table is not used."""
+        """Sentences about the rows and columns of a table that are not used."""
         if self.dropped:
             columns = "constant column; it is" if self.dropped == 1 else "constant columns; they are"
             yield f"{self.name} has {self.dropped} {columns} dropped (dimension {self.rows.shape[1]})."
@@ -271,7 +271,12 @@ def _part(values: Vector | None, chosen: slice) -> Vector | None:
 
 
 def _another_size(covariance: SpectrumFile | MatrixFile | Features, found: Spectrum, dimension: int) -> str:
-    has = {"spectrum": "entries", "matrix": "rows and columns", "features": "columns that vary"}[covariance.kind]
+    if isinstance(covariance, Features):
+        return (
+            f"{covariance.file.name} has {found.dimension} columns that vary and dimension is {dimension}; leave dimension out, "
+            f"or set it to {found.dimension}."
+        )
+    has = {"spectrum": "entries", "matrix": "rows and columns"}[covariance.kind]
     return (
         f"{covariance.file.name} has {found.dimension} {has} and dimension is {dimension}; leave dimension out or give "
         f"{dimension}."

@@ -80,7 +80,7 @@ def smallest_constant(bound: Bound, sweep: Iterable[tuple[Sizes, float]], known:
 
 
 def first_time_below(times: Float[Any, " t"], risk: Float[Any, " t"], smallest: float, eta: float) -> float | None:
-    """The first time at which R <= inf R + eta: the T of the theorem on two Gaussians, which only says that T exists."""
+    """The first time at which R <= inf R + eta; the theorem on two Gaussians only says that such a T exists."""
     reached = np.flatnonzero(np.asarray(risk) <= smallest + eta)
     return float(np.asarray(times)[reached[0]]) if reached.size else None
 

@@ -46,7 +46,7 @@ class FluctuationBound(Answer[OnePassProblem]):
 
     @property
     def label(self) -> str:
-        """What the curve is, for a legend or a report."""
+        """The name of the curve in legends and reports."""
         return f"fitted C = {self.C:.3g}, an upper bound, not a prediction"
 
     def said(self) -> Iterator[str]:

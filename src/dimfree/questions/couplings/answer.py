@@ -1,4 +1,4 @@
-"""Five dynamics from one start, neuron by neuron: they show which step from the mean-field limit to SGD causes an error.
+"""Five dynamics from one start, followed neuron by neuron: which step from the mean-field limit to SGD causes which error.
 
 docs/theory/mean-field.md, section a: PDE, nonlinear dynamics (ND), particle dynamics (PD), gradient descent (GD) and SGD. Two
 neighbours differ by one thing only: finite width twice (PDE-ND, ND-PD), the step (PD-GD), the noise of single samples (GD-SGD).
@@ -76,7 +76,7 @@ class Couplings(Answer[OnePassProblem]):
 
     @property
     def errors(self) -> Float[np.ndarray, "7 s t"]:
-        """In the order of QUANTITIES."""
+        """All errors, in the order of QUANTITIES."""
         return np.concatenate([np.abs(np.diff(self.risks, axis=0)), self.distances])
 
     def said(self) -> Iterator[Table]:
@@ -107,7 +107,7 @@ class Couplings(Answer[OnePassProblem]):
         }
 
     def datasets(self) -> dict[str, xr.Dataset]:
-        """One for all dynamics."""
+        """A single dataset with all dynamics."""
         everything = xr.Dataset(
             {
                 "risk": (("dynamics", "seed", "time"), self.risks),

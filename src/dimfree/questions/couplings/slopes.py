@@ -42,7 +42,7 @@ class Sweep(NamedTuple):
         return {name: fit(self.values, error) for name, error in zip(QUANTITIES, self.errors, strict=True)}
 
     def dataset(self) -> xr.Dataset:
-        """The errors with names."""
+        """The errors as a dataset, each under its name."""
         dims = ("quantity", self.axis, "seed")
         return xr.Dataset({"error": (dims, self.errors)}, {"quantity": list(QUANTITIES), self.axis: self.values})
 

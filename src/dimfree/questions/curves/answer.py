@@ -108,7 +108,7 @@ class Curve(Answer[DataSetProblem]):
 
     @property
     def _own(self) -> str:
-        """The numbers of the problem itself."""
+        """The ridge of the problem, and its threshold if the loss has one, in words."""
         training = self.problem.training
         return " and ".join([f"ridge {training.weight_decay:g}", *self._threshold(f"threshold {training.threshold:g}")])
 

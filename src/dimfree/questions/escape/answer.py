@@ -18,7 +18,7 @@ from dimfree.onepass.model import teacher_model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import Problem
 from dimfree.questions.answer import Answer
-from dimfree.questions.escape.link import link_of, shared_exponent
+from dimfree.questions.escape.link import link_of, one_function, shared_exponent
 from dimfree.questions.escape.question import QUESTION
 from dimfree.questions.escape.single import admissible_rate, is_single, predicted_time, shrinks
 from dimfree.questions.exit_times.event import check_threshold
@@ -89,7 +89,7 @@ class SampleComplexity(Answer[OnePassProblem]):
         return {"complexity": xr.Dataset(numbers, attrs={"order": self.order})}
 
     def draw(self, figure: "Figure") -> None:
-        """How much of the label and of the activation lies at every Hermite degree."""
+        """Draw how much of the label's and of the activation's variance lies at every Hermite degree."""
         from dimfree.questions.escape.figure import draw_degrees
 
         draw_degrees(self, figure)
@@ -166,7 +166,7 @@ def expansion(problem: OnePassProblem) -> Expansion:
     assert isinstance(data, Teacher), "the question is about teachers and multi-index targets only"
     if (problem.teacher_overlap != np.eye(data.units)).any():
         raise ProblemError("the teacher's directions overlap; leaps are defined for orthonormal directions.")
-    c = hermite_coefficients(data.activation, _HIGHEST + 1)
+    c = hermite_coefficients(one_function(data), _HIGHEST + 1)
     weights = np.broadcast_to(np.asarray(data.second_layer, dtype=float), (data.units,))
     found = {
         tuple(degree * (s == r) for s in range(data.units)): weights[r] * c[degree] / sqrt(factorial(degree))

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dimfree.errors import ProblemError
 from dimfree.functions import Activation, Polynomial, activation
 from dimfree.gaussian.links import hermite_coefficients, information_exponent
 from dimfree.onepass.kinds.teacher.section import MultiIndex, Teacher
@@ -34,7 +35,7 @@ def growing_side(problem: OnePassProblem) -> float | None:
 def link_of(problem: OnePassProblem) -> Written:
     """The link of a target with one direction."""
     if isinstance(problem.data, Teacher):
-        return problem.data.activation
+        return one_function(problem.data)
     assert isinstance(problem.data, MultiIndex), "questions about links are about teachers and multi-index targets only"
     terms, coefficients = problem.data.expansion
     weights = np.zeros(max(term[0] for term in terms) + 1)
@@ -43,13 +44,23 @@ def link_of(problem: OnePassProblem) -> Written:
     return Hermite(hermite=tuple(weights.tolist()))
 
 
+def one_function(data: Teacher) -> Written:
+    """The activation of all units, which have no offsets."""
+    if data.unlike or isinstance(data.activation, tuple):
+        raise ProblemError(
+            "the teacher's units have offsets or functions of their own, or a constant is added to the label; the question is "
+            "about one link: leave out data.bias and data.constant, and give one data.activation."
+        )
+    return data.activation
+
+
 def label_of(problem: OnePassProblem) -> Written | Activation:
     """The noiseless label as a function of a standard Gaussian: the link, with weight and norm of the teacher's unit."""
     data = problem.data
     if not isinstance(data, Teacher) or (data.second_layer in (1.0, (1.0,)) and problem.teacher_overlap[0, 0] == 1):
         return link_of(problem)
     (weight,), norm = np.atleast_1d(np.asarray(data.second_layer, dtype=float)), problem.teacher_overlap[0, 0] ** 0.5
-    link = activation(data.activation)
+    link = activation(one_function(data))
     if isinstance(link, Polynomial):
         return Polynomial(tuple(float(weight * c * norm**j) for j, c in enumerate(link.coefficients)), name=link.name)
     return lambda z: weight * link(norm * z)

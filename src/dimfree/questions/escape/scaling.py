@@ -64,7 +64,7 @@ class Scaling(Answer[OnePassProblem]):
 
     @property
     def dimensions(self) -> Float[np.ndarray, " dimension"]:
-        """As floats."""
+        """The dimensions, as floats."""
         return np.array([float(point.dimension) for point in self.plan])
 
     @property
@@ -79,7 +79,7 @@ class Scaling(Answer[OnePassProblem]):
 
     @property
     def errors(self) -> Float[np.ndarray, " dimension"]:
-        """Their standard errors."""
+        """The standard errors of these means."""
         return np.asarray(np.nanstd(self._left, axis=1, ddof=1) / np.sqrt(np.isfinite(self.times).sum(axis=1)))
 
     @property
@@ -130,7 +130,7 @@ class Scaling(Answer[OnePassProblem]):
         } | (fits if len(self.plan) > 1 else {})
 
     def datasets(self) -> dict[str, xr.Dataset]:
-        """Every escape time."""
+        """A dataset with every escape time."""
         columns = {name: ("dimension", [getattr(point, name) for point in self.plan]) for name in Point._fields[1:]}
         data = xr.Dataset(columns, {"dimension": self.dimensions}, {"information_exponent": self.exponent})
         return {"escape": data.assign(escape_time=(("dimension", "replica"), self.times))}
@@ -152,7 +152,7 @@ class Scaling(Answer[OnePassProblem]):
 def escape_plan(
     problem: OnePassProblem, dimensions: Sequence[int], replicas: int = 32, threshold: float = 0.5, start: float = 1.0
 ) -> tuple[int, tuple[Point, ...]]:
-    """What a measurement will cost: the information exponent, and per dimension rate, predicted time, steps and CPU seconds."""
+    """What a measurement would cost: the information exponent, and for every dimension rate, time, steps and CPU seconds."""
     check_threshold(threshold)
     exponent = single_exponent(problem)
     points = []

@@ -203,7 +203,7 @@ def exit_times(
 
 
 def _check_link(problem: OnePassProblem) -> None:
-    """On the sphere a single direction is found only if link and activation share a Hermite component."""
+    """Refuse a direction that SGD on the sphere cannot find, because link and activation share no Hermite component."""
     network, data = problem.network, problem.data
     if problem.training.spherical and network.second_layer == "fixed" and not network.has_offsets and data.units == 1:
         shared_exponent(problem)

@@ -33,6 +33,7 @@ def closed_times(problem: OnePassProblem, threshold: float) -> Closed:
 def _not_phase_retrieval(problem: OnePassProblem) -> str | None:
     data, network, training = problem.data, problem.network, problem.training
     squares = isinstance(data, Teacher) and data.activation == network.activation == "square" and data.units == 1
+    squares = squares and not getattr(data, "unlike", False)
     plain = network.second_layer_start == 1.0 == getattr(data, "second_layer", None) and network.scaling == "mean"
     rows_alone = network.trained == ("first-layer",) and not network.has_offsets
     if not (squares and plain and rows_alone and (problem.teacher_overlap == 1).all()):

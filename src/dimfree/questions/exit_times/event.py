@@ -21,7 +21,7 @@ _MOST_STEPS = 100_000
 
 
 def check_threshold(threshold: float) -> None:
-    """Refuse a threshold that no risk can fall by."""
+    """Refuse a threshold that is not a share of the risk, between 0 and 1."""
     if not 0 < threshold < 1:
         raise ProblemError(
             f"threshold = {threshold:g} was given; the part of the risk to be lost must lie between 0 and 1."

@@ -143,7 +143,7 @@ def _check(threshold: float, dimension: int) -> None:
 def _exit_level(
     mu_0: Float[np.ndarray, " n"], tau_0: Float[np.ndarray, " n"], threshold: float, width: int, dimension: int
 ) -> Float[np.ndarray, " n"]:
-    """2 p mu at the exit."""
+    """The value of 2 p mu at the exit."""
     p = width
     level = threshold * p * (p + 1) * dimension + (2 * mu_0 * p - tau_0) * (1 - threshold)
     if (level > 0).all():

@@ -60,7 +60,7 @@ class Laziness(Answer[LazyProblem]):
 
     @property
     def hold(self) -> bool:
-        """Whether no run violates a lemma."""
+        """Whether the lemmas hold on every run."""
         return all(one.holds for row in self.lemmas for one in row)
 
     def slope(self, name: str, last: int = 2) -> float:
@@ -202,7 +202,7 @@ def _lemmas(model: LazyModel, start: jax.Array, real: xr.Dataset) -> tuple[Lemma
 
 
 def _sides(one: Lemmas) -> dict[str, object]:
-    """Both sides of every inequality."""
+    """Both sides of every inequality, by name."""
     rows = {
         row.name: {"left": row.left, "right": row.right, "holds": row.holds} for row in (*one.lemmas, one.condition)
     }

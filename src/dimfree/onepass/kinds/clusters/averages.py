@@ -95,7 +95,7 @@ def is_linear(model: "ClusterModel") -> bool:
 
 
 class _At(NamedTuple):
-    """A network, students in the order in which they are integrated, and one cluster."""
+    """A network at one cluster, with its students in the order in which they are integrated."""
 
     model: "ClusterModel"
     state: Overlaps
@@ -137,7 +137,7 @@ class _At(NamedTuple):
         return (1 - flip) * right + flip * wrong, (1 - flip) * right**2 + flip * wrong**2
 
     def squares(self, points: Points) -> Float[Array, " n"]:
-        """E[|x|²] given the fields: inside the span of all weights by the fields, outside by the law (equation 3.3)."""
+        """E[|x|²] given the fields: inside the span of the weights it follows from the fields, outside from the law (3.3)."""
         p, d, v = self.state.a.size, self.model.dimension, self.cluster.v
         h = self.A[p:].T @ self.cluster.S
         inside = jnp.sum((h[:p] + jnp.sqrt(v) * points.x) ** 2, axis=1) + jnp.sum(h[p:] ** 2)

@@ -1,9 +1,9 @@
 """The lowest test error on clusters that any rule has (docs/theory/losses.md, section 3).
 
-An input shows its cluster by its coordinates along the directions of the means and by the length of the rest. Where all
-variances are equal the rest says nothing: XOR and two clusters have closed forms then. Else the errors of the best rule are
-counted at fixed points, at the dimension of the problem: clusters of different variance can be distinguished
-by the rest alone when dimensions are many.
+What an input tells about its cluster is in its coordinates along the directions of the means and in the length of the rest. Where
+all variances are equal the rest tells nothing; XOR and two clusters then have closed forms. Otherwise the errors of the best rule
+are counted at fixed points, at the dimension of the problem, because in many dimensions the length of the rest alone
+distinguishes clusters of different variance.
 """
 
 from functools import lru_cache

@@ -57,7 +57,7 @@ class ClusterModel(DirectionsModel):
 
     @property
     def no_averages(self) -> str | None:
-        """One factor for a whole batch, and squares of errors that have no mean (sections 4 and 6)."""
+        """Say that batches with clipped norms, or squared errors without a mean, have no averages (sections 4 and 6)."""
         if self.clip_norm is not None and self.batch > 1:
             return f"training.clip norm with batch {self.batch} has no ode yet; use chain."
         if (
@@ -125,7 +125,7 @@ class ClusterModel(DirectionsModel):
 
     @property
     def _rule(self) -> Rule:
-        """How fine averages are."""
+        """The rule by which averages are computed."""
         return _NODES if self._fields < MOST_NESTED else _FEWER
 
     @property

@@ -69,7 +69,7 @@ def _seen(
     bias: Float[Array, " p"] | None,
     finite: bool,
 ) -> Seen:
-    """The students, whose label is known, and what they say of the directions: E[lambda* | lambda] is linear."""
+    """The fields of the students with their known label, and E[lambda* | lambda], which is linear in these fields."""
     S, v, y = cluster
     p, Omega = model.width, state.covariance(model.P)
     A, mean = factor(Omega, Omega.shape[0]), Omega[:, p:] @ S

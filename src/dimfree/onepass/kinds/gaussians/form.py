@@ -25,12 +25,12 @@ _GOLDEN, _SILVER = (5**0.5 - 1) / 2, 2**0.5 - 1  # the turns of a lattice in two
 
 
 class _GaussiansForm(Form[TwoGaussiansModel]):
-    """Norms of directions that are random."""
+    """What both forms on two Gaussians share: directions are random, and only norms matter."""
 
     step: ClassVar[float] = 0.02
 
     def refuses(self, problem: OnePassProblem, model: TwoGaussiansModel) -> str | None:
-        """Directions need two dimensions to be random in."""
+        """Refuse parts of the inputs with a single coordinate, in which no direction is random."""
         if min(size for size in (model.signal, model.size - model.signal) if size) < 2:
             return (
                 "norms of random directions need two dimensions; give both parts of the inputs at least 2 coordinates."
@@ -52,7 +52,7 @@ class RadialForm(_GaussiansForm):
         return start.scale * unit_radii(count, model.size), Kept(equal(count), _paired(start.measured.a, count))
 
     def own(self, model: TwoGaussiansModel, start: Start) -> tuple[Float[Array, " n"], Kept]:
-        """Norms."""
+        """The norms of the network's neurons as particles."""
         return _norms(model, start)[0], Kept(equal(model.width), start.measured.a)
 
     def field(self, model: TwoGaussiansModel, kept: Kept) -> Trained:
@@ -119,7 +119,7 @@ class AnisotropicForm(_GaussiansForm):
 
 
 def gaussians_form(model: TwoGaussiansModel) -> RadialForm | AnisotropicForm:
-    """The norm of a neuron, where nothing else matters."""
+    """The radial form where only the norm of a neuron matters, else the form with all numbers."""
     bare = model.train_w and not (model.train_a or model.offsets)
     return RadialForm() if bare and model.signal == model.size else AnisotropicForm()
 

@@ -40,7 +40,7 @@ class HypercubeForm(Form[HypercubeModel]):
         return None
 
     def accuracy(self, problem: OnePassProblem, model: HypercubeModel, own_start: bool) -> float:
-        """What differs from neuron to neuron is known; the u of order d^(-1/2) is left out."""
+        """Allow for starts with u of order d^(-1/2), which the form leaves out, besides finite width."""
         shifted = 0.0 if own_start else model.target.signs / problem.dimension
         return 1 / model.width + shifted + float(model.gamma) / (model.width * model.batch)
 

@@ -107,7 +107,7 @@ class Hypercube(DataSection):
         return tuple(sorted({i for support in self.supports for i in support}))
 
     def check(self, problem: "OnePassProblem") -> None:
-        """Coordinates that there are, and a start that says what weights are along them."""
+        """Refuse coordinates beyond the dimension, and starts that do not say what the weights are along them."""
         if self.coordinates[-1] > problem.dimension:
             raise ValueError(
                 f"data.coefficients name the coordinate {self.coordinates[-1]} of inputs of dimension {problem.dimension}; "

@@ -63,7 +63,7 @@ def vanishing_orders(problem: OnePassProblem, model: HypercubeModel) -> tuple[in
 
 
 def said_of_derivatives(problem: OnePassProblem, model: HypercubeModel) -> Iterator[str]:
-    """What an activation without a derivative cannot make, with the orders."""
+    """Which products cannot be learned because a derivative of the activation vanishes, with their orders."""
     if orders := vanishing_orders(problem, model):
         said = " and ".join(map(str, orders))
         yield (
