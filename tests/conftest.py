@@ -1,12 +1,15 @@
 """Shared by all tests: shapes and types are checked at run time, hypothesis is kept short, laws are compared."""
 
 import os
+from importlib.metadata import version
 
 # One LLVM module per program compiles about twice as fast as the default of 32, with the same code, and XLA's former code
-# generator (which `compiled` takes for theories) in two thirds of the time.
+# generator (which `compiled` takes for theories) in two thirds of the time. jaxlib 0.11 has only the new one, and a flag that
+# it does not know ends the process.
 os.environ.setdefault(
     "XLA_FLAGS",
-    "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1",
+    "--xla_cpu_parallel_codegen_split_count=1 --xla_backend_optimization_level=1"
+    + " --xla_cpu_use_fusion_emitters=false" * version("jaxlib").startswith("0.10."),
 )
 # Two processes share two cores: threads of NumPy's products would wait for each other longer than the products take.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -23,7 +26,6 @@ if TYPES_CHECKED:
 
 import ctypes
 import gc
-import resource
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -81,7 +83,7 @@ def _bounded_memory():
     yield
     if sys.platform != "linux":
         return
-    used = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    used = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     if used > _ENOUGH:
         compiled.FORMS.clear()
         jax.clear_caches()

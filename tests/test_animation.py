@@ -155,6 +155,7 @@ def test_ffmpeg_writes_a_film(comparison, tmp_path):
     assert comparison.animate(tmp_path / "a.mp4", frames=2, page=SMALL).stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_the_command_writes_an_animation(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     df.compare(df.Problem(dimension=20, run=df.Run(until=0.5, points=3)), only="gradient-flow").save("a.nc")

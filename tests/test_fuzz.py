@@ -147,6 +147,7 @@ def answered(arguments: list[str]) -> None:
     assert len(COMPILED) - before < _PROGRAMS, (arguments, COMPILED[before:])
 
 
+@pytest.mark.slow
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(bad_files())
 def test_bad_files_are_answered(text):

@@ -113,6 +113,7 @@ def test_what_cannot_be_drawn_is_said(page, sentence):
         drawing(three, page=page)
 
 
+@pytest.mark.slow
 def test_the_command_draws_for_a_talk(tmp_path):
     problem = df.Problem(dimension=20, run=df.Run(until=0.5, points=3))
     df.compare(problem, only="gradient-flow").save(tmp_path / "a.nc")

@@ -49,3 +49,15 @@ def test_local_links_lead_somewhere():
             if "/" in target or target.endswith(".md"):
                 written = any(there.is_relative_to(ROOT / "docs" / folder) for folder in WRITTEN)
                 assert written or there.exists(), f"{page.name} links to {target}"
+
+
+def test_no_row_of_a_table_is_cut_off_by_a_bar_in_a_formula():
+    """A bar ends a cell, in a formula too, unless a backslash stands before it."""
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        bars = None
+        for number, line in enumerate(
+            re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S).split("\n")
+        ):
+            found = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else None
+            assert found is None or bars in (None, found), f"{page.name}, table row {number}: {line[:80]}"
+            bars = found

@@ -6,6 +6,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+pytestmark = pytest.mark.slow  # summaries, tables and figures in HTML are tested with the answers that have them
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "first-steps.ipynb"
 
 

@@ -4,6 +4,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.append(str(DOCS))
 
@@ -21,12 +23,29 @@ def test_every_figure_stands_under_one_question():
     assert sorted(listed) == sorted(shelved())
 
 
+def test_every_recorded_figure_shows_code_that_a_reader_would_write():
+    asked = gallery.asked(DOCS)
+    assert set(asked) == {name for name, record in RECORDS.items() if "problem" not in record}
+    for name in RECORDS:
+        page = gallery.page(name, shelved()[name], make_gallery.RECORDS)
+        assert "import dimfree as df" in page, name
+        assert page.count("```python") == 2, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(gallery.asked(DOCS)))
+def test_the_code_of_a_figure_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(gallery.asked(DOCS)[name], name, "exec"), {"__name__": "gallery"})
+
+
 def test_records_are_of_figures_of_the_shelf_and_small():
     assert len(RECORDS) >= 30
     for name, record in RECORDS.items():
         assert record["title"] == shelved()[name].title
         assert record["claims"]
-        assert all(one.stat().st_size <= make_gallery.LARGEST for one in make_gallery.RECORDS.glob(f"{name}.[wn]*"))
+        files = [make_gallery.RECORDS / f"{name}.{kind}" for kind in ("webp", "nc")]
+        assert all(0 < one.stat().st_size <= make_gallery.LARGEST for one in files)
 
 
 def test_a_page_shows_whether_a_claim_holds(tmp_path):

@@ -28,6 +28,8 @@ CHANGES = {
     "data.noise_law": {"student": 3.0},
     "data.covariance": {"kind": "power", "exponent": 1.0},
     "data.directions": {"power": 2.0},
+    "data.bias": [0.1, 0.0],
+    "data.constant": 0.1,
     "training.loss": "huber",
     "training.clip": {"error": 1.0},
     "training.momentum": 0.9,

@@ -52,7 +52,7 @@ UNSAID = (
     "directions",
     "momentum",
     "nesterov",
-    *("labels", "flip", "slope", "noise_law", "loss", "clip", "outputs"),
+    *("labels", "flip", "slope", "noise_law", "bias", "constant", "loss", "clip", "outputs"),
 )  # where nothing of the kind is meant
 
 

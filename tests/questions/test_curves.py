@@ -39,6 +39,7 @@ def test_the_same_seed_draws_the_same_data_wherever_it_is_asked(found):
     assert not df.curve(RIDGE, samples=[1, 3], seeds=0).measured
 
 
+@pytest.mark.slow
 def test_bounds_are_drawn_where_they_say_more_than_guessing():
     few, many = (df.curve(RIDGE, samples=[a, 2 * a], seeds=0).lines for a in (3.0, 60.0))
     assert "rademacher-bound" not in few

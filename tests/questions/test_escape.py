@@ -62,6 +62,7 @@ def test_the_plan_of_exponent_three_follows_the_table(cubic_plan):
     assert points[1].seconds > 1e3 * points[0].seconds
 
 
+@pytest.mark.slow
 def test_the_admissible_rate_of_phase_retrieval_is_that_of_its_exit_formula():
     assert admissible_rate(single("square", 0.05, 10**6, 0.3)) == pytest.approx(1 / (6 + 0.15), rel=1e-5)
 

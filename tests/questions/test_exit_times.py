@@ -125,6 +125,7 @@ def test_one_replica_and_small_budgets():
         exit_times(phase_retrieval(0.04, 200), replicas=150, budget=1e-3)
 
 
+@pytest.mark.slow
 def test_a_start_at_zero_leaves_by_noise_only():
     """The ODE says that it never leaves; the chain shows when it does, and the formulas do not apply."""
     start = {"start.kind": "overlaps", "start.Q": [[1.0]], "start.M": [[0.0]], "run.until": 3.0}

@@ -84,6 +84,7 @@ def test_a_link_that_no_matrix_shows():
     assert "no vector or matrix of preprocessed labels shows the direction in O(d) samples" in found.summary()
 
 
+@pytest.mark.slow
 def test_weight_norm_and_noise_of_the_teacher_count():
     """y = 2 (3 g)² + noise is y/18 = g² + noise/18²."""
     data = df.Teacher(units=1, activation="square", second_layer=2.0, overlap=((9.0,),), noise=324.0)

@@ -1,6 +1,6 @@
 """Which disagreements are no accident: p-values that hold for heavy tails too, and one limit for all of a test's checks.
 
-A correct library fails the whole stage less than once in a thousand times: there are fewer than a hundred tests, and each may
+A correct library fails the whole stage less than once in five hundred times: there are fewer than two hundred tests, and each may
 fail by accident with probability SHARE.
 """
 

@@ -12,7 +12,11 @@ from dimfree.states.overlaps import Overlaps
 
 ON_CLASSES = ("square", "logistic", "hinge", "squared-hinge", "exponential", "absolute", "huber", "correlation")
 ON_VALUES = ("square", "absolute", "huber", "correlation")
-LAWS = ("signs", "probit", "logistic labels", "values", "Student")
+LAWS = {  # of labels, and the losses that go with them; Student noise may have no variance
+    **dict.fromkeys(("signs", "probit", "logistic labels"), ON_CLASSES),
+    "values": ON_VALUES,
+    "Student": ("absolute", "huber"),
+}
 LEVELS, SHARES, THETA = (2.5, 0.5), (0.4, 0.6), 5.0  # a mean eigenvalue that is not 1; how fast velocities relax
 UNTIL = {"isotropic": 0.6, "covariance": 0.6, "momentum": 1.5}  # from rest
 
@@ -33,12 +37,12 @@ def labels(rng, law: str) -> dict:
             return {"noise": noise, "noise_law": {"student": float(rng.uniform(1.2, 4))}}
 
 
-def rule(rng, law: str) -> dict:
-    """A loss that goes with the labels, and clipping, as keys of [training]."""
-    classes = law not in ("values", "Student")
-    loss, number = str(rng.choice(ON_CLASSES if classes else ON_VALUES)), float(rng.choice([0.0, rng.uniform(0, 2)]))
-    if law == "Student" and loss in ("square", "correlation"):
+def rule(rng, law: str, loss: str | None) -> dict:
+    """A loss that goes with the labels, the given one or any, and clipping, as keys of [training]."""
+    classes, number = law not in ("values", "Student"), float(rng.choice([0.0, rng.uniform(0, 2)]))
+    if law == "Student" and loss is None and rng.random() < 0.5:
         return {"loss": "square", "clip": {"error": float(rng.uniform(0.1, 1))}}
+    loss = loss or str(rng.choice(LAWS[law]))
     found: dict = {"loss": loss}
     if "hinge" in loss:
         found["loss"] = {"kind": loss, "margin": number}
@@ -52,12 +56,12 @@ def rule(rng, law: str) -> dict:
     return found
 
 
-def drawn(rng, kind: str, widths=(1, 2), teachers=("erf", "tanh", "linear")) -> dict:
-    """All sections of a problem whose dimension is open."""
-    law, p = str(rng.choice(LAWS)), int(rng.choice(widths))
+def drawn(rng, kind: str, widths=(1, 2), teachers=("erf", "tanh", "linear"), law=None, loss=None) -> dict:
+    """All sections of a problem whose dimension is open, with the given label law and loss or any."""
+    law, p = law or str(rng.choice(list(LAWS))), int(rng.choice(widths))
     data = {"kind": "teacher", "units": 1, "activation": str(rng.choice(teachers)), **labels(rng, law)}
     data["second_layer"] = (float(rng.uniform(0.7, 2)),)
-    training = {**rule(rng, law), "learning_rate": float(rng.uniform(0.3, 1.2))}
+    training = {**rule(rng, law, loss), "learning_rate": float(rng.uniform(0.3, 1.2))}
     training["learning_rate"] *= 0.3 if training["loss"] == "exponential" else 1.0
     training["batch"] = 1 if "norm" in training.get("clip", {}) else int(rng.choice([1, 3]))
     training["spherical"] = bool(kind != "momentum" and rng.random() < 0.25)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from chance import Checks, means
-from drawn_losses import UNTIL, at, begun, drawn, measured, vectors, with_clipped_norms
+from drawn_losses import LAWS, UNTIL, at, begun, drawn, measured, vectors, with_clipped_norms
 
 import dimfree as df
 from dimfree.gaussian.any_loss.ladder import estimated_error, loss_terms, quadrature
@@ -23,7 +23,8 @@ pytestmark = pytest.mark.slow
 SAMPLES, PORTION = 400_000, 4000
 OWN_ERRORS, NESTED = 6, 1e-4  # of fixed points, in their own estimates from four scramblings; of nested panels
 LOOKS = 0.01  # what 2,048 fixed points of risks and errors promise
-NUMPY, CHAIN = (120, 256), (1000, 256)  # dimension and replicas
+NUMPY, CHAIN, SHORT_CHAIN = (125, 256), (1000, 256), (250, 512)  # dimension and replicas
+PAIRS = [(loss, law) for law, losses in LAWS.items() for loss in losses]
 FIRST, FIRST_STEPS, FIRST_DIMENSION = 2000, 20, 10
 
 
@@ -64,10 +65,21 @@ def without_first_order(checks: Checks, words: str, ode, half, whole, tolerance:
 def test_the_ode_is_where_real_sgd_goes_as_dimensions_grow(kind, clipped, rng, checks, overlaps_only):
     parts = drawn(rng, kind)
     parts = with_clipped_norms(rng, parts) if clipped else parts
+    held_against_real_sgd(rng, checks, parts, kind, CHAIN)
+
+
+@pytest.mark.parametrize(("loss", "law"), PAIRS)
+def test_every_loss_of_every_label_law_has_the_ode_of_real_sgd(loss, law, rng, checks, overlaps_only):
+    held_against_real_sgd(rng, checks, drawn(rng, "isotropic", law=law, loss=loss), "isotropic", SHORT_CHAIN)
+
+
+def held_against_real_sgd(rng, checks: Checks, parts: dict, kind: str, size: tuple[int, int]) -> None:
+    """The ode against the chain of so many dimensions and replicas, and against SGD written plainly."""
     Omega, start = begun(rng, parts, kind)
-    until, a = UNTIL[kind], np.asarray(parts["network"]["second_layer_start"])
+    longest, a = at(parts, NUMPY[0], kind).time_step, np.asarray(parts["network"]["second_layer_start"])
+    until = longest * round(UNTIL[kind] / longest)  # whole steps in every dimension, which are multiples of the least one
     print(parts)
-    d, replicas = CHAIN
+    d, replicas = size
     half, whole = at(parts, d, kind), at(parts, 2 * d, kind)
     ode = program(df.theories.HighDimensional(rtol=1e-6, atol=1e-8), whole, 1)(whole, start, 0, until)
     rough = 1e-3 * max(1.0, np.abs(ode["Q"]).max()) if model(whole).roughness else 1e-5
@@ -83,8 +95,7 @@ def test_the_ode_is_where_real_sgd_goes_as_dimensions_grow(kind, clipped, rng, c
         weights, variances = vectors(rng, Omega, one.dimension)
         steps = round(until / one.time_step)
         plain.append(plain_sgd(one, weights, a, steps, replicas, rng, variances))
-    last = abs(round(until / one.time_step) * one.time_step - until) * 10 + rough  # a step more or less
-    without_first_order(checks, "NumPy", ode, *plain, last)
+    without_first_order(checks, "NumPy", ode, *plain, rough)
     checks.settle()
 
 

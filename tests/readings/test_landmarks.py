@@ -92,6 +92,7 @@ def test_steps_are_a_clock_as_well(sweep):
     xr.testing.assert_equal(df.plateau(by_step)["length"], df.plateau(sweep)["length"])
 
 
+@pytest.mark.slow
 def test_a_comparison_has_its_accounts_side_by_side():
     problem = df.Problem(dimension=30, network=df.TwoLayer(width=2), run=df.Run(until=3.0, points=5))
     found = df.compare(problem, only=["chain", "ode"], replicas=3)
