@@ -28,7 +28,7 @@ from dimfree.registry import names
 from dimfree.results.store import load
 
 RECORDS = Path(__file__).parent / "gallery" / "records"
-LARGEST = 60_000  # bytes of a figure, and of the curves
+LARGEST = 128_000  # bytes of a figure, and of the curves
 _CHEAP = 8  # figures among which --draw chooses
 _WIDTH = 1200  # pixels of a figure
 _LONGEST = (4096, 1024, 256, 64, 16)  # numbers of one observable: the first with which the curves are not too large

@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,7 @@ QUESTIONS = {
     ),
     "Which learning rate is best?": ("optimal-schedule", "schedule-quenched", "batch-is-rate"),
 }  # fmt: skip
+DOCS = Path(__file__).parents[1]
 OTHER = "And what else?"  # figures of the shelf that stand under no question yet
 
 
@@ -52,6 +55,13 @@ def pages(docs: Path) -> dict[str, str]:
     records = docs / "gallery" / "records"
     written = {f"gallery/entries/{name}.md": page(name, one, records) for name, one in shelved().items()}
     return {**written, "gallery/entries/index.md": overview(records)}
+
+
+@cache
+def asked(docs: Path) -> dict[str, str]:
+    """Code for figures that ask a question, or vary what a problem file cannot vary, from gallery/code.md."""
+    found = (docs / "gallery" / "code.md").read_text(encoding="utf-8")
+    return {match[1]: match[2] for match in re.finditer(r"^## ([\w-]+)\n\n```python\n(.*?)```", found, re.M | re.S)}
 
 
 def record(name: str, records: Path) -> dict[str, Any] | None:
@@ -134,7 +144,9 @@ def _code(name: str, cls: str, module: str, measured: dict[str, Any] | None) -> 
             f'done = reproduce({cls}(), Path("figures"))\nprint(done.summary())',
         ),
     ]
-    if measured and "problem" in measured:
+    if name in (written := asked(DOCS)):
+        parts += ["The same question about a problem of your own, at smaller sizes:", fenced("python", written[name])]
+    elif measured and "problem" in measured:
         only = ", ".join(f'"{one}"' for one in measured["descriptions"])
         parts += [
             "One of its runs as a problem of your own:",
