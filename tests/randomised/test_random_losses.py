@@ -77,7 +77,8 @@ def held_against_real_sgd(rng, checks: Checks, parts: dict, kind: str, size: tup
     """The ode against the chain of so many dimensions and replicas, and against SGD written plainly."""
     Omega, start = begun(rng, parts, kind)
     longest, a = at(parts, NUMPY[0], kind).time_step, np.asarray(parts["network"]["second_layer_start"])
-    until = longest * round(UNTIL[kind] / longest)  # whole steps in every dimension, which are multiples of the least one
+    # dimensions are multiples of the smallest one, so this is a whole number of steps in all of them
+    until = longest * round(UNTIL[kind] / longest)
     print(parts)
     d, replicas = size
     half, whole = at(parts, d, kind), at(parts, 2 * d, kind)
