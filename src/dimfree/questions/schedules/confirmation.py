@@ -128,7 +128,7 @@ def fresh_starts(sought: int, replicas: int) -> int:
 
 
 def nearest(problem: OnePassProblem) -> str:
-    """The experiment that is nearest to the user: their rows, else the chain, or SGD where the chain would be SGD itself."""
+    """The experiment nearest to the user: their rows, else the chain, else SGD where the chain refuses the problem."""
     return next(name for name in ("rows", "chain", "sgd") if name == "sgd" or not why_not(BY[name], problem))
 
 
