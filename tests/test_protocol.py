@@ -257,7 +257,7 @@ def test_in_two_pieces_is_in_one(case, name):
     asked = (times[:half], times[half:]) if size > 1 else (times[half - 1 : half], times[-1:])
     seen = []
     for part in asked:
-        # of the shape that is compiled already, unless draws hang on the number of asked times
+        # of the shape that is compiled already, unless draws depend on the number of asked times
         padded = part if getattr(model, "noisy", False) else np.pad(part, (0, size - len(part)), mode="edge")
         state, observed = advance(one, model, state, jnp.asarray(padded))
         seen.append({name: np.asarray(values)[: len(part)] for name, values in observed.items()})

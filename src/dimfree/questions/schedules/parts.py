@@ -93,7 +93,7 @@ def greedy(model: Followed, states: State, bounds: Float[Array, "2"], kind: Obje
 
 @brief_program
 def critical(model: Followed, states: State, kind: Objective) -> Float[Array, ""]:
-    """The factor A/B at which the risk stops falling now, equation (1.1); not positive, or not finite, where there is none."""
+    """The factor A/B at which the risk stops falling now, equation (1.1); not positive, or not finite, if no factor does that."""
     falls, grows = _slopes(model, states, kind)
     return falls / grows
 

@@ -68,7 +68,7 @@ class Course(ABC):
 
     @abstractmethod
     def critical(self) -> float:
-        """The factor at which the risk stops falling at the start; not positive, or not finite, where there is none."""
+        """The factor at which the risk stops falling at the start; not positive, or not finite, if no factor does that."""
 
     @abstractmethod
     def unresolved(self, risks: Vector) -> bool:
