@@ -250,6 +250,16 @@ def test_progress_appears_on_a_terminal_only(tmp_path):
     assert b"chain" in seen
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_an_error_fits_a_terminal_and_is_one_line_for_programs(terminal, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    assert app(["compare", "--set", "network.activation=relu6x"], standalone_mode=False) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == (2 if terminal else 1)
+    assert max(map(len, lines)) <= 80 or not terminal
+    assert " ".join(line.strip() for line in lines).endswith("can be named as 'module:function'.")
+
+
 def in_folder(folder, *arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "dimfree", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)

@@ -1,5 +1,6 @@
 """The application and the options that commands share."""
 
+import sys
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,18 +34,26 @@ class _Group(TyperGroup):
             sentence = str(failure)
             if isinstance(failure, CodeError):  # its message names the Python argument, not the option
                 sentence = sentence.replace("allow_code=True", "--allow-code")
-            typer.echo(f"dimfree: {sentence}", err=True)
+            _complain(sentence)
             raise typer.Exit(failure.exit_code) from None
         except (MemoryError, RuntimeError) as failure:
             if isinstance(failure, RuntimeError) and not any(words in str(failure) for words in _NO_MEMORY):
                 raise
-            typer.echo("dimfree: memory ran out; make the problem smaller, or end other programs.", err=True)
+            _complain("memory ran out; make the problem smaller, or end other programs.")
             raise typer.Exit(1) from None
         except BrokenPipeError:  # the program that reads our output has ended
             raise
         except OSError as failure:
-            typer.echo(f"dimfree: the output could not be written: {failure.strerror}.", err=True)
+            _complain(f"the output could not be written: {failure.strerror}.")
             raise typer.Exit(1) from None
+
+
+def _complain(sentence: str) -> None:
+    """Print a sentence on stderr: broken between words on a terminal, on one line for programs that read it."""
+    from dimfree.comparison.text import wrapped
+
+    text = f"dimfree: {sentence}"
+    typer.echo(wrapped(text) if sys.stderr.isatty() else text, err=True)
 
 
 def _say_warnings(otherwise: Any) -> Any:
@@ -56,7 +65,7 @@ def _say_warnings(otherwise: Any) -> Any:
             otherwise(message, category, *where, **more)
         elif str(message) not in said:
             said.add(str(message))
-            typer.echo(f"dimfree: {message}", err=True)
+            _complain(str(message))
 
     return show
 
