@@ -1,6 +1,7 @@
 """Networks of several units on a data set: every solver meets one that shares no equation with it."""
 
 import tracemalloc
+from dataclasses import replace
 from itertools import pairwise
 
 import jax
@@ -14,6 +15,7 @@ from dimfree.dataset.committee.batches import Batches
 from dimfree.dataset.committee.descent import run_memory, run_network
 from dimfree.dataset.committee.fresh import solve_fresh
 from dimfree.dataset.committee.linear import solve_linear
+from dimfree.dataset.committee.loss import network_loss
 from dimfree.dataset.committee.paths import bias, default_paths, memory, solve_paths
 from dimfree.dataset.committee.protocol import check_protocol
 from dimfree.dataset.committee.spectral import solve_spectral
@@ -24,7 +26,9 @@ from dimfree.dataset.dmft.paths import solve_ensemble
 from dimfree.dataset.dmft.square import solve
 from dimfree.dataset.multi_pass_model import multi_pass_model
 from dimfree.errors import ProblemError, RefusalError
+from dimfree.functions.label_law import GaussianValues, Signs
 from dimfree.functions.loss import loss
+from dimfree.functions.sample_loss import HuberLoss, LogisticLoss
 from dimfree.functions.schedule import Power
 from stages import gating
 
@@ -110,15 +114,48 @@ def test_paths_are_where_real_training_is(case):
         assert np.abs(z).max() < 4.5, (name, z)
 
 
-def test_one_pass_batches_obey_the_recursion_of_fresh_samples():
-    one = model(BROKEN, units="erf", protocol="one-pass", alpha=4.0, b=0.125, eta=1.5, Delta=0.02)
-    paths = [solve_paths(one, BROKEN, 8, key, 8000) for key in jax.random.split(jax.random.key(5), 12)]
-    exact = solve_fresh(one, BROKEN, 8)
-    for name in ("M", "Q"):
+FRESH = {
+    "noise": {"Delta": 0.02},
+    "momentum, trained": {"beta": 0.5, "eta": 0.6, "train_a": True, "eta_a": 0.4, "lambda_a": 0.1, "lambda_": 0.1},
+    "sphere, heat, momentum": {"spherical": True, "temperature": 0.05, "beta": 0.4, "eta": 0.8},
+    "mean gradient": {"rescaled": True, "eta": 0.2, "Delta": 0.1},
+}
+
+
+@pytest.mark.parametrize("case", gating(FRESH, ["momentum, trained"]))
+def test_one_pass_batches_obey_the_recursion_of_fresh_samples(case):
+    changes = {"eta": 1.5, **FRESH[case]}
+    one = model(BROKEN, units="erf", protocol="one-pass", alpha=4.0, b=0.125, **changes)
+    as_expected(one, BROKEN, ("M", "Q", "a"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "loss", [(LogisticLoss(), Signs(jnp.zeros(()), blurred=True)), (HuberLoss(jnp.asarray(0.3)), GaussianValues())]
+)
+def test_one_pass_batches_of_other_losses_obey_it_too(loss):
+    one = model(TWO, units="tanh", protocol="one-pass", alpha=4.0, b=0.125, eta=2.0, beta=0.3, Delta=0.1)
+    one = replace(one, loss=loss[0], labels=loss[1], train_a=True, eta_a=jnp.asarray(0.3))
+    as_expected(one, TWO, ("M", "Q", "a"))
+
+
+def as_expected(one, start, names):
+    """Paths are where the closed recursion is."""
+    paths = [solve_paths(one, start, 8, key, 8000) for key in jax.random.split(jax.random.key(5), 12)]
+    exact = solve_fresh(one, start, 8)
+    for name in names:
         values = np.stack([getattr(run, name) for run in paths])[:, 1:]
-        z = (values.mean(axis=0) - getattr(exact, name)[1:]) / (values.std(axis=0, ddof=1) / 12**0.5)
+        error = values.std(axis=0, ddof=1) / 12**0.5
+        off = values.mean(axis=0) - getattr(exact, name)[1:]
+        z = np.where(error > 1e-9, off / np.maximum(error, 1e-9), 1e9 * (np.abs(off) > 1e-9))  # norms on a sphere
         assert rms(z) < 2, (name, z)
         assert np.abs(z).max() < 5, (name, z)
+
+
+def test_a_recursion_that_does_not_close_says_why():
+    one = replace(model(units="erf"), loss=network_loss("insensitive", 0.2, classes=False))
+    with pytest.raises(RefusalError, match="the average of the insensitive loss over noisy values is not closed"):
+        solve_fresh(one, TWO, 3)
 
 
 def test_a_batch_used_twice_finds_he3_and_fresh_ones_do_not():

@@ -27,14 +27,17 @@ def test_the_best_time_is_that_of_the_exact_curve():
     assert "Stop at time 2.7: to go on until 60 raises the risk by" in found.summary()
 
 
-def test_fresh_samples_obey_linear_regression_and_never_overfit():
+@pytest.mark.parametrize("beta", [0.0, 0.6])
+def test_fresh_samples_obey_linear_regression_and_never_overfit(beta):
     """w_eff of linear units on fresh batches: its error contracts in the mean, and batches of c d samples add noise."""
-    found = df.stopping(LINEAR.replace(**{"run.until": 6.0, "run.points": 21}))
+    found = df.stopping(LINEAR.replace(**{"run.until": 6.0, "run.points": 21, "training.momentum": beta}))
     eta, c, noise = 0.3 * 0.5, 1.0, 0.5  # |u|² = 1/2 on the effective weights
-    error, risk = 1.0 + 0.05, []  # |w* - w_eff|²/d at the start
+    ee, ve, vv, risk = 1.0 + 0.05, 0.0, 0.0, []  # squared error |w* - w_eff|²/d at the start, and what velocities add
     for _ in range(21):
-        risk.append(error / 2)
-        error = ((1 - eta * c) ** 2 + eta**2 * c) * error + eta**2 * c * noise
+        risk.append(ee / 2)
+        vv = beta**2 * vv - 2 * beta * eta * c * ve + eta**2 * ((c**2 + c) * ee + c * noise)
+        along = beta * ve - eta * c * ee
+        ee, ve = ee + 2 * along + vv, along + vv
     np.testing.assert_allclose(found.fresh, risk, rtol=1e-10)
     assert found.one_pass == pytest.approx(risk[1])  # of full batches one step is a pass
 
@@ -44,8 +47,30 @@ def test_real_training_stops_there_too_and_what_does_not_rise_need_not_stop():
     found = df.stopping(LINEAR.replace(**calm), seeds=4)
     assert [one.name for one in found.accounts] == ["dmft", "multi-pass"]
     assert "stopping earlier gains nothing" in found.summary()
+
+
+CLASSES = {
+    "data": {"kind": "teacher", "units": 1, "labels": "sign", "samples": 2.0},
+    "network": {"width": 2, "second_layer": "trained"},
+    "training": {"kind": "multi-pass", "learning_rate": 2.0, "batch_fraction": 0.5, "loss": "logistic"},
+    "run": {"until": 8.0, "points": 5},
+}
+
+
+@pytest.mark.slow
+def test_what_reuse_buys_is_known_of_classes_and_of_a_second_layer_that_learns():
+    found = df.stopping(df.Problem(**CLASSES, start={"kind": "overlaps", "Q": [[1, 0], [0, 1]], "M": [[0.3], [0.1]]}))
+    assert found.fresh.shape == (5,)
+    assert found.fresh[0] == pytest.approx(found.accounts[0].risk[0].mean(), rel=1e-6)
+    assert found.fresh[-1] < found.accounts[0].risk[-1].mean()  # more samples are better than the same again
+    assert found.one_pass == pytest.approx(found.fresh[2])  # two steps of half batches
+
+
+def test_a_loss_without_averages_leaves_fresh_samples_unknown():
+    loss = {"training.loss": {"kind": "insensitive", "tube": 0.1}, "run.until": 0.9, "run.points": 2}
+    found = df.stopping(LINEAR.replace(**loss))
     assert found.fresh is None
-    assert "Fresh samples are not known: the closed recursion is for" in found.summary()
+    assert "Fresh samples are not known: the average of the insensitive loss over noisy values" in found.summary()
 
 
 def test_what_cannot_be_asked_is_refused():

@@ -7,6 +7,9 @@ import dimfree as df
 
 pytestmark = pytest.mark.slow
 STEPS, DATA_SETS = 12, 24
+DRAWS = (
+    4  # times of a run go together: one observable in twenty is out by chance, but not in four draws of data and paths
+)
 BATCHES = {
     "full": {},
     "vanilla": {"batch_fraction": 0.5},
@@ -59,22 +62,25 @@ def scores(real: df.extend.NetworkProblem, theory: df.extend.NetworkProblem) -> 
     return z
 
 
-def failures(real: df.extend.NetworkProblem, theory: df.extend.NetworkProblem) -> list[str]:
+def failures(real: df.extend.NetworkProblem, theory: df.extend.NetworkProblem) -> dict[str, str]:
     """Observables whose scores are too large."""
     found = scores(real, theory)
     numbers = {name: (float(np.sqrt(np.mean(z**2))), float(np.abs(z).max())) for name, z in found.items()}
-    return [
-        f"{name}: r.m.s. {rms:.2f}, largest {most:.2f}" for name, (rms, most) in numbers.items() if rms > 2 or most > 4
-    ]
+    return {
+        name: f"r.m.s. {rms:.2f}, largest {most:.2f}" for name, (rms, most) in numbers.items() if rms > 2 or most > 4
+    }
 
 
 @pytest.mark.parametrize("batches", BATCHES)
 def test_dmft_is_where_real_networks_are(batches, rng):
-    problem = drawn(batches, rng)
-    if failures(problem, problem):  # of so many numbers some are far out by chance, but not twice
-        again = problem.replace(**{"run.seed": problem.run.seed + 1})
+    problem, failed = drawn(batches, rng), {}
+    for draw in range(DRAWS):
+        again = problem.replace(**{"run.seed": problem.run.seed + draw})
         found = failures(again, again)
-        assert not found, (found, df.dumps(problem))
+        failed = {name: words for name, words in found.items() if not draw or name in failed}
+        if not failed:
+            return
+    pytest.fail(f"{failed}\n{df.dumps(problem)}")
 
 
 def test_another_rule_would_be_noticed(rng):

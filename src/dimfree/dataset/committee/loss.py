@@ -14,8 +14,12 @@ from dimfree.functions.written_loss import written_loss
 class ConvexMargin(MarginLoss):
     """A convex function of y F."""
 
-    name: ClassVar[str] = "margin"
     inner: Loss
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """As problems call it."""
+        return self.inner.name
 
     def of_margin(self, m: Float[Array, "..."]) -> Float[Array, "..."]:
         """Its value."""
@@ -34,9 +38,13 @@ class ConvexMargin(MarginLoss):
 class ConvexResidual(ResidualLoss):
     """A convex and even function of y - F, written as one of u = 1 - (y - F)."""
 
-    name: ClassVar[str] = "residual"
     along: ClassVar[Coordinate] = "residual"
     inner: Loss
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """As problems call it."""
+        return self.inner.name
 
     def of_residual(self, r: Float[Array, "..."]) -> Float[Array, "..."]:
         """Its value."""

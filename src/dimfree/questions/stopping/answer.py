@@ -16,11 +16,11 @@ from jaxtyping import Float64
 from rich.table import Table
 
 from dimfree.comparison.run import own_key, starts_of
-from dimfree.dataset.committee.fresh import solve_fresh
+from dimfree.dataset.committee.fresh import not_closed, solve_fresh
 from dimfree.dataset.committee.problem import NetworkProblem
 from dimfree.dataset.committee.problem_model import network_model
 from dimfree.dataset.committee.start import CommitteeStart
-from dimfree.dataset.committee.taught import risks
+from dimfree.dataset.committee.taught import fresh_errors
 from dimfree.dataset.dmft.description import DMFT
 from dimfree.dataset.real.multi_pass import MultiPassSGD
 from dimfree.description import AnyDescription
@@ -197,14 +197,12 @@ def _fresh(
 ) -> tuple[Float64[np.ndarray, " time"] | None, str | None, float | None]:
     """The risk of the same rule on fresh samples, at the times of the run and after one pass; or why it is not known."""
     model = network_model(problem)
+    if reason := not_closed(model):
+        return None, reason, None
     at = np.array([problem.steps(time) for time in problem.times])
     whole = 1 / float(model.b)  # steps that see as many samples as there are
-    last = max(int(at[-1]), round(whole))
-    try:
-        found = solve_fresh(model, start, last)
-    except RefusalError as refusal:
-        return None, str(refusal), None
-    risk = risks(model, found.M, found.Q, np.broadcast_to(start.a, (last + 1, len(start.a))))
+    found = solve_fresh(model, start, max(int(at[-1]), round(whole)))
+    risk = fresh_errors(model, *found)["risk"]
     return risk[at], None, float(risk[round(whole)]) if abs(whole - round(whole)) < 1e-6 else None
 
 
