@@ -254,13 +254,35 @@ def test_one_pass_in_small_batches_is_the_ode_of_fresh_samples():
     np.testing.assert_allclose(rows[0], np.concatenate([ode["M"].values[-1, 0], ode["Q"].values[-1, 0]]), atol=1e-8)
 
 
+def sphere_in_heat():
+    """A linear unit and a linear teacher."""
+    numbers = {"alpha": 2.0, "eta": 0.3, "b": 0.5, "temperature": 0.1}
+    one = model(ONE, **numbers, spherical=True, Delta=0.2)
+    return one, "linear-teacher", "square", {**numbers, "spherical": True, "label_noise": 0.2}
+
+
+def phase_retrieval():
+    """A square unit and a square teacher are the loss (y² - h²)²/2."""
+    numbers = {"alpha": 4.0, "eta": 0.02, "b": 0.5}
+    one = model(ONE, **numbers, units="square", spherical=True)
+    return one, "phase-retrieval", "square", {**numbers, "spherical": True, "kappa_L": 0.5}
+
+
+def classes():
+    """The sign of a linear teacher by the logistic loss, in persistent batches."""
+    numbers = {"alpha": 3.0, "eta": 0.5, "b": 0.5, "tau": 1.5, "lambda_": 0.1}
+    one = model(ONE, **numbers, protocol="persistent")
+    one = replace(one, loss=LogisticLoss(), labels=Signs(jnp.zeros(()), blurred=False))
+    return one, "sign-teacher", "logistic", numbers
+
+
 @pytest.mark.slow
-def test_one_unit_on_a_sphere_in_a_heat_bath_is_the_linear_teacher():
+@pytest.mark.parametrize("unit", [sphere_in_heat, phase_retrieval, classes])
+def test_one_unit_is_that_of_the_theory_of_one_unit(unit):
     """Paths of both solvers, which share no line but the basis of functions."""
     steps, keys = 12, jax.random.split(jax.random.key(7), 12)
-    one = model(ONE, spherical=True, temperature=0.1, b=0.5, Delta=0.2)
-    numbers = {"b": 0.5, "temperature": 0.1, "spherical": True, "label_noise": 0.2}
-    single = multi_pass_model("linear-teacher", loss("square"), alpha=2.0, eta=0.3, m0=0.3, c0=1 - 0.3**2, **numbers)
+    one, task, name, numbers = unit()
+    single = multi_pass_model(task, loss(name), m0=0.3, c0=1 - 0.3**2, **numbers)
     found = [solve_paths(one, ONE, steps, key, 4000) for key in keys]
     runs = [solve_ensemble(single, steps, jax.random.key(8), 4000, 12, False, number) for number in range(12)]
     m, C, train_loss = (np.concatenate([getattr(run, name) for run in runs]) for name in ("m", "C", "train_loss"))
