@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 from typer.testing import CliRunner
 
+import dimfree as df
 from dimfree.cli.commands import app
 
 runner = CliRunner()
@@ -95,6 +96,14 @@ def test_new_writes_a_problem_of_every_setting(kind, tmp_path):
     written = invoke("new", str(file), "--data", kind)
     assert written.exit_code == 0
     assert json.loads(invoke("show", str(file), "--json").stdout)["problem"]["data"]["kind"] == kind
+
+
+def test_new_writes_another_kind_of_training_of_the_same_data(tmp_path):
+    file = tmp_path / "problem.toml"
+    assert invoke("new", str(file), "--data", "teacher", "--training", "multi-pass").exit_code == 0
+    assert "# samples per dimension" in file.read_text()
+    assert df.load(file) == df.extend.NetworkProblem()
+    assert "did you mean 'multi-pass'" in one_sentence(invoke("new", str(file), "--force", "--training", "multipas"), 2)
 
 
 def test_another_kind_of_data_keeps_the_run_of_the_file(tmp_path):

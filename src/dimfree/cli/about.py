@@ -18,6 +18,9 @@ def new(
         str | None,
         typer.Option("--data", help="The kind of data; `dimfree list` shows all kinds.", autocompletion=data_kinds),
     ] = None,
+    training: Annotated[
+        str | None, typer.Option("--training", help="The kind of training, where data have several, as multi-pass.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a commented problem to start from."""
@@ -27,7 +30,8 @@ def new(
 
     if file.exists() and not force:
         raise OutputError(f"{str(file)!r} exists already; choose another name, or replace it with --force.")
-    problem = Problem(**({"data": {"kind": kind}} if kind else {}))
+    given = {"data": kind, "training": training}
+    problem = Problem(**{section: {"kind": one} for section, one in given.items() if one})
     setting = setting_of(problem)
     text = setting.commented_problem()
     if problem != setting.problem():  # the comments of the template are about the first kind of data
@@ -53,8 +57,10 @@ def list_(as_json: Json = False) -> None:
         return
     for setting in settings():
         own = [name for name in found if name in setting.descriptions]
+        again = ", ".join(name for name in setting.descriptions if name not in own)
         tell(f"training on {setting.name}; data: {', '.join(setting.kinds('data'))}")
-        tell("\n".join(f"  {name:<15}{found.pop(name).summary}" for name in own) + "\n", hanging=17)
+        lines = [f"  {name:<15}{found.pop(name).summary}" for name in own] + ([f"  {again}, as above"] if again else [])
+        tell("\n".join(lines) + "\n", hanging=17)
     for name, one in found.items():  # descriptions that other packages add to a setting
         tell(f"{name:<17}{one.summary}", hanging=17)
     tell(f"activations: {', '.join(NAMES)}, he0 .. he19, or your own as module:function")
