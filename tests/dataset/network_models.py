@@ -20,7 +20,15 @@ CORRELATED = [[1.0, 0.3], [0.3, 1.2]]
 def model(start=TWO, *, units="linear", taught=None, P=None, schedule=None, **changes):
     """A network whose teacher has as many units as the start knows."""
     p, k = start.M.shape
-    structure = {"protocol": "vanilla", "train_a": False, "spherical": False, "rescaled": False, "d": 200}
+    structure = {
+        "protocol": "vanilla",
+        "train_a": False,
+        "train_b": False,
+        "offsets": False,
+        "spherical": False,
+        "rescaled": False,
+        "d": 200,
+    }
     numbers = dict.fromkeys(("Delta", "lambda_", "eta_a", "lambda_a", "tau", "beta", "temperature"), 0.0)
     numbers |= {"alpha": 2.0, "eta": 0.3, "b": 1.0}
     structure |= {name: value for name, value in changes.items() if name in structure}

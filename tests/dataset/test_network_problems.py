@@ -77,7 +77,7 @@ def network(**changes):
         ({"training.batches": "twice", "training.persistence": 2.0}, "persistence is for random batches"),
         ({"training.momentum": 1.0}, "momentum"),
         ({"training.loss": "hinge"}, "loss 'hinge' needs labels of ±1"),
-        ({"network.outputs": 3}, "one output and no offsets"),
+        ({"network.outputs": 3}, "networks on a data set have one output, and network.outputs is 3"),
         ({"run.starts": 2}, "run.starts = 2, but all data sets begin at one start"),
         ({"dimension": 3}, "2 units and 2 teachers do not fit into dimension 3"),
         ({"data.overlap": [[1.0, 1.0], [1.0, 1.0]]}, "overlap is singular"),
@@ -215,13 +215,64 @@ def test_dmft_is_where_training_on_other_labels_is(data, changes):
 
 def scores(problem, names):
     """z of multi-pass against dmft, for all times but the first."""
-    real, theory = df.simulate(problem), df.solve(problem)
+    return compared(df.simulate(problem), df.solve(problem), names)
+
+
+def compared(one, other, names):
+    """z of two accounts."""
     found = {}
     for name in names:
-        pair = [one[name].transpose("time", "replica", ...).values[1:] for one in (real, theory)]
+        pair = [account[name].transpose("time", "replica", ...).values[1:] for account in (one, other)]
         error = np.hypot(*(values.std(axis=1, ddof=1) / values.shape[1] ** 0.5 for values in pair))
         found[name] = (pair[0].mean(axis=1) - pair[1].mean(axis=1)) / error
     return found
+
+
+@pytest.mark.slow
+def test_one_pass_batches_are_training_on_fresh_samples():
+    """The same law in both settings, in 100 dimensions: batches of 50 samples, all parts learn."""
+    steps, eta, batch = 8, 1.5, 50
+    fresh = df.Problem(
+        dimension=100,
+        data=df.Teacher(units=2, noise=0.05),
+        network={
+            "width": 2,
+            "activation": "tanh",
+            "trained": ["first-layer", "bias", "second-layer"],
+            "bias_start": 0.4,
+        },
+        training=df.OnePass(learning_rate=eta * batch, batch=batch, second_layer_rate=0.5, weight_decay=0.0),
+        start=df.OverlapStart(Q=[[1.0, 0.1], [0.1, 0.8]], M=[[0.4, 0.1], [0.1, 0.3]]),
+        run={"until": steps * eta * batch / 200, "points": steps + 1, "spacing": "linear", "replicas": 100},
+    )
+    data = {"samples": 4.0, "kind": "teacher", "units": 2, "noise": 0.05}
+    rule = {"learning_rate": eta, "batches": "one-pass", "batch_fraction": 1 / steps, "second_layer_rate": 0.5}
+    revisited = df.Problem(
+        dimension=100,
+        data=data,
+        network=fresh.network,
+        training={"kind": "multi-pass", **rule},
+        start=fresh.start,
+        run={"until": steps * eta, "points": steps + 1, "spacing": "linear", "replicas": 100, "seed": 1},
+    )
+    seen = compared(df.simulate(fresh), df.simulate(revisited), ("M", "Q", "a", "bias", "risk"))
+    for name, z in seen.items():
+        assert np.sqrt((z**2).mean()) < 2, (name, z)
+        assert np.abs(z).max() < 4.5, (name, z)
+
+
+def test_offsets_are_seen_in_all_errors():
+    """Of a network that begins as tanh(b): its errors are those of a constant."""
+    flat = {"Q": [[1e-12]], "M": [[0.0, 0.0]]}
+    start = {"kind": "overlaps", **flat}
+    one = {"width": 1, "activation": "tanh", "second_layer": "fixed", "bias_start": 0.5}
+    problem = network(**RUN).replace(network=one, start=start).replace(**{"run.replicas": 1})
+    seen = df.simulate(problem)
+    assert float(seen["bias"].values[-1, 0, 0]) == 0.5  # it does not learn
+    risk = (np.tanh(0.5) ** 2 + np.arcsin(0.5) * 2 / np.pi / 2) / 2  # the teacher is the mean of two erf
+    assert float(seen["risk"].values[0, 0]) == pytest.approx(risk, rel=1e-6)
+    signs = problem.replace(**{"data.labels": "sign", "data.noise": 0.0, "training.loss": "logistic"})
+    assert float(df.simulate(signs)["test_error"].values[0, 0]) == pytest.approx(0.5, abs=0.01)
 
 
 CLASSES = [

@@ -85,6 +85,22 @@ def test_one_linear_unit_is_the_linear_teacher(changes):
     np.testing.assert_allclose(risks(one, found.M, found.Q, found.a), known.generalisation_error, rtol=0, atol=1e-12)
 
 
+def test_offsets_of_linear_units_are_driven_by_the_kernel_of_the_weights():
+    """The mean force is u sum_s k(t,s) u(s).b(s): offsets are a direction of the data that no label lies along (L1)."""
+    start, eta, alpha = CommitteeStart(*TWO[:3], np.array([0.5, -0.8])), 0.3, 2.0
+    one = model(
+        start, P=CORRELATED, train_b=True, offsets=True, lambda_=0.05, beta=0.4, Delta=0.1, alpha=alpha, eta=eta
+    )
+    found = solve_paths(one, start, 30, jax.random.key(1), 1000)
+    k, u = solve_linear(replace(one, offsets=False, train_b=False), start, 30).k, TWO.a / 2
+    b, v = [start.b], np.zeros(2)
+    for t in range(30):
+        v = 0.4 * v - eta * (0.05 * b[t] + alpha * u * sum(k[t, s] * u @ b[s] for s in range(t + 1)))
+        b.append(b[t] + v)
+    np.testing.assert_allclose(found.bias, b, atol=1e-10)
+    assert abs(b[0] @ u) > 3 * abs(b[-1] @ u)
+
+
 def z_scores(first, second, names=("M", "Q", "train_loss")):
     """By name, from two lists of runs; what every run has exactly does not count."""
     scores = {}
@@ -102,6 +118,7 @@ NETWORKS = {
     "erf, sphere, heat": {"units": "erf", "spherical": True, "temperature": 0.02, "eta": 0.8},
     "erf, twice": {"units": "erf", "protocol": "twice", "b": 0.2, "eta": 1.5, "alpha": 4.0},
     "erf, cyclic": {"units": "erf", "protocol": "cyclic", "b": 0.5, "eta": 1.5},
+    "relu, offsets": {"units": "relu", "b": 0.5, "eta": 0.6, "train_b": True, "offsets": True, "lambda_": 0.05},
 }
 
 
@@ -110,7 +127,7 @@ def test_paths_are_where_real_training_is(case):
     one, steps = model(BROKEN, **NETWORKS[case]), 8
     theory = [solve_paths(one, BROKEN, steps, key, 4000) for key in jax.random.split(jax.random.key(3), 12)]
     real = [run_network(one, BROKEN, np.arange(steps + 1), key) for key in jax.random.split(jax.random.key(4), 40)]
-    for name, z in z_scores(theory, real, ("M", "Q", "a", "train_loss")).items():
+    for name, z in z_scores(theory, real, ("M", "Q", "a", "bias", "train_loss")).items():
         assert rms(z) < 2, (name, z)
         assert np.abs(z).max() < 4.5, (name, z)
 

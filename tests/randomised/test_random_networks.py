@@ -28,7 +28,7 @@ def drawn(batches: str, rng: np.random.Generator) -> df.extend.NetworkProblem:
     M = rng.uniform(-0.4, 0.4, (p, k))
     root = rng.uniform(-0.3, 0.3, (p, p))
     Q = M @ M.T + np.eye(p) * rng.uniform(0.4, 1.0) + root @ root.T
-    trained, momentum = bool(rng.integers(2)), float(rng.choice([0.0, 0.5]))
+    others, momentum = [part for part in ("bias", "second-layer") if rng.integers(2)], float(rng.choice([0.0, 0.5]))
     rate = (0.3 if sigma == "relu" else 0.8) * p * (1 - momentum)
     rule = {"learning_rate": rate, "momentum": momentum, "second_layer_rate": 0.3, **BATCHES[batches]}
     rule["persistence"] = max(rule["persistence"], rate) if "persistence" in rule else None
@@ -39,7 +39,8 @@ def drawn(batches: str, rng: np.random.Generator) -> df.extend.NetworkProblem:
             "width": p,
             "activation": sigma,
             "second_layer_start": rng.uniform(0.6, 1.4, p).tolist(),
-            "second_layer": "trained" if trained else "fixed",
+            "trained": ["first-layer", *others],
+            "bias_start": float(rng.uniform(-0.5, 0.5)) if "bias" in others else 0.0,
         },
         training={"kind": "multi-pass", **{key: value for key, value in rule.items() if value is not None}},
         start={"kind": "overlaps", "Q": Q.tolist(), "M": M.tolist()},
@@ -51,7 +52,7 @@ def scores(real: df.extend.NetworkProblem, theory: df.extend.NetworkProblem) -> 
     """z of dmft against multi-pass, for all times but the first and all entries."""
     accounts = df.simulate(real), df.solve(theory, by=df.theories.DMFT(paths=8000))
     z = {}
-    for name in ("M", "Q", "a", "train_loss", "risk"):
+    for name in {"M", "Q", "a", "bias", "train_loss", "risk"} & {*accounts[0].data_vars}:
         means, errors = [], []
         for one in accounts:
             values = one[name].transpose("time", "replica", ...).values[1:]

@@ -188,6 +188,8 @@ def _case(inputs: Values) -> _Case:
         d=inputs.get("d", 0),
         protocol=cast(Protocol, inputs["protocol"]),
         train_a=inputs["eta_a"] > 0,
+        train_b=False,
+        offsets=False,
         spherical=inputs["spherical"],
         rescaled=inputs["rescale"],
         activation=activation(inputs["act"]),

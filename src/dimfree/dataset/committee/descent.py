@@ -38,6 +38,7 @@ class CommitteeRun(NamedTuple):
     train_error: Float64[np.ndarray, " t"]
     C: Float64[np.ndarray, "t t p p"]
     along: Float64[np.ndarray, "t p"]  # W s/d, s being the signs of a push
+    bias: Float64[np.ndarray, "t p"]
 
 
 def run_memory(model: CommitteeModel, times: int) -> float:
@@ -65,7 +66,7 @@ def run_network(
 
 
 class _Run:
-    """Weights, velocities and second layer on one data set."""
+    """Weights, second layer and offsets on one data set, with their velocities."""
 
     def __init__(self, model: CommitteeModel, start: CommitteeStart, key: Key[Array, ""], push: Push | None) -> None:
         self.push, self.signs = push, np.where(np.asarray(jax.random.bits(key, (model.width, model.d))) % 2, 1.0, -1.0)
@@ -77,7 +78,8 @@ class _Run:
         teacher = jnp.asarray(self.x[:, :k].astype(float) @ self.root.T)
         noise = jnp.asarray(self.rng.standard_normal(n))
         self.y = np.asarray(model.draw_labels(teacher, noise, jax.random.fold_in(key, 1)))
-        self.W, self.V, self.v_a = np.zeros((p, d)), np.zeros((p, d)), np.zeros(p)
+        self.W, self.V, self.b = np.zeros((p, d)), np.zeros((p, d)), np.broadcast_to(start.b, p).astype(float)
+        self.v_a, self.v_b = np.zeros((2, p))
         self.W[:, :k], self.W[:, k : k + p] = d**0.5 * start.along(P), d**0.5 * start.rest(P)
         self.batches = Batches(model, n, self.rng, exact=False)
 
@@ -92,17 +94,17 @@ class _Run:
                         f"multi-pass SGD diverges before step {done} with eta = {rates[0]:g}; lower eta (try {rates[0] / 4:.2g})."
                     )
                 weights.append(self.W)
-                seen.append((self.a, float(everything.loss), float(everything.wrong)))
+                seen.append((self.a, float(everything.loss), float(everything.wrong), self.b))
             if done < len(rates) - 1:
                 self._step(done, float(eta))
         W, k, d = np.stack(weights), self.model.units, self.model.d
         C = np.einsum("tin,ujn->tuij", W, W, optimize=True) / d
-        a, loss, wrong = (np.stack(values) for values in zip(*seen, strict=True))
+        a, loss, wrong, b = (np.stack(values) for values in zip(*seen, strict=True))
         M, along = W[..., :k] @ self.root.T / d**0.5, np.einsum("tin,in->ti", W, self.signs) / d
-        return CommitteeRun(M, np.einsum("ttij->tij", C), a, loss, wrong, C, along)
+        return CommitteeRun(M, np.einsum("ttij->tij", C), a, loss, wrong, C, along, b)
 
     def _forces(self, x: Float32[np.ndarray, "m d"], y: Float64[np.ndarray, " m"]) -> Forces:
-        h = (x @ (self.W / self.model.d**0.5).astype(np.float32).T).T.astype(float)
+        h = (x @ (self.W / self.model.d**0.5).astype(np.float32).T).T.astype(float) + self.b[:, None]
         return forces(self.model, jnp.asarray(self.a), jnp.asarray(h), jnp.asarray(y))
 
     def _step(self, t: int, eta: float) -> None:
@@ -114,7 +116,8 @@ class _Run:
             x, y, inside = x[inside], y[inside], inside[inside]
         now = self._forces(x, y)
         active = (model.gradient_scale * inside).astype(float)
-        gradient = ((np.asarray(now.f) * active).astype(np.float32) @ x).astype(float) / d**0.5
+        f = np.asarray(now.f) * active
+        gradient = (f.astype(np.float32) @ x).astype(float) / d**0.5
         self.V = beta * self.V - eta * (float(model.lambda_) * self.W + gradient)
         if self.push and t >= self.push.since:
             self.V += eta * self.push.field * self.signs
@@ -123,6 +126,8 @@ class _Run:
         if model.train_a:
             pull = float(model.lambda_a) * self.a + np.asarray(now.on_a) @ active / d
             self.v_a = beta * self.v_a - eta * float(model.eta_a) * pull
-        self.W, self.a = self.W + self.V, self.a + self.v_a
+        if model.train_b:
+            self.v_b = beta * self.v_b - eta * (float(model.lambda_) * self.b + f.sum(axis=1) / d)
+        self.W, self.a, self.b = self.W + self.V, self.a + self.v_a, self.b + self.v_b
         if model.spherical:
             self.W = self.W * np.sqrt(self.norms * d / (self.W**2).sum(axis=1))[:, None]

@@ -46,5 +46,5 @@ class RealNetwork(NamedTuple):
         """One data set, at the asked times."""
         at = np.rint(times / float(model.eta)).astype(int)
         found = run_network(model, start, at, jax.random.fold_in(key, number))
-        seen = {name: getattr(found, name) for name in ("M", "Q", "a", "train_loss", "train_error")}
+        seen = {name: getattr(found, name) for name in ("M", "Q", "a", "train_loss", "train_error", "bias")}
         return observed(model, seen) | ({"C": found.C} if model.width <= MOST_PAIRS else {})

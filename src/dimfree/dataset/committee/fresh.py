@@ -57,6 +57,8 @@ def solve_fresh(model: CommitteeModel, start: CommitteeStart, steps: int) -> Fre
 
 def not_closed(model: CommitteeModel) -> str | None:
     """Why there is no closed recursion, in one sentence."""
+    if model.offsets:
+        return "the closed recursion is for units without offsets."
     if isinstance(model.target, Link):
         return "the closed recursion needs averages of the label, and none are known of this one."
     if model.square or not_averaged(task_of(cast(LossLearner, model), None)) is None:

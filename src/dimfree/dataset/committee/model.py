@@ -1,10 +1,10 @@
 """A network of p units and its training on a data set, in the letters of docs/theory/committee-dmft.md, section 1.
 
-    F = (1/p) sum_i a_i sigma(h_i),   h_i = w_i.x/sqrt(d),   n = alpha d samples
+    F = (1/p) sum_i a_i sigma(h_i),   h_i = w_i.x/sqrt(d) + b_i,   n = alpha d samples
     v <- beta v - eta [lambda w + g sum_mu s_mu l'(F, y) (a/p) sigma'(h) x_mu/sqrt(d)] + sqrt(2 temperature eta) noise
     w <- w + v
 
-The loss is summed over the samples, not averaged. The second layer moves at eta eta_a/d.
+The loss is summed over the samples, not averaged. The second layer moves at eta eta_a/d, offsets b at eta/d.
 """
 
 from collections.abc import Callable
@@ -53,6 +53,8 @@ class CommitteeModel(RevisitedModel):
     d: int = eqx.field(static=True)  # of simulations
     protocol: Protocol = eqx.field(static=True)
     train_a: bool = eqx.field(static=True)
+    train_b: bool = eqx.field(static=True)
+    offsets: bool = eqx.field(static=True)  # whether a b is not zero, or may become so
     spherical: bool = eqx.field(static=True)  # every |w_i| as at the start after every step
     rescaled: bool = eqx.field(static=True)  # the gradient of a batch is divided by b
     activation: Activation
@@ -89,7 +91,7 @@ class CommitteeModel(RevisitedModel):
             units
             and self.square
             and not isinstance(self.target, Link)
-            and not self.spherical
+            and not (self.spherical or self.offsets)
             and self.protocol not in IN_GROUPS
         )
 

@@ -39,6 +39,7 @@ class CommitteeDMFT(NamedTuple):
     C: Float64[np.ndarray, "n n p p"]  # W(t) W(t')^T/d
     R: Float64[np.ndarray, "n n p p"] | None  # responses of weights and forces, where they were asked for
     K: Float64[np.ndarray, "n n p p"] | None
+    bias: Float64[np.ndarray, "n p"]
 
 
 def default_paths(model: CommitteeModel, steps: int) -> int:
@@ -115,19 +116,20 @@ class _Ensemble:
         noise = basis.row(basis.normal(self.rng))
         self.frame = Frame(p, times, self.T > 0, basis, self.rng)
         self.root = np.linalg.cholesky(P)
-        self.m, self.a = np.zeros((times, p, k)), np.zeros((times, p))
-        self.m[0], self.a[0], self.frame.A[0, :, :p] = start.along(P), start.a, start.rest(P)
+        self.m, self.a, self.b = np.zeros((times, p, k)), np.zeros((times, p)), np.zeros((times, p))
+        self.m[0], self.a[0], self.b[0], self.frame.A[0, :, :p] = start.along(P), start.a, start.b, start.rest(P)
         self.norms = np.diag(start.Q)
         fields = jnp.asarray((self.root @ self.zeta).T)
         self.y = model.draw_labels(fields, jnp.asarray(noise), jax.random.fold_in(key, 1))
         self.batches = Batches(model, paths, self.rng, exact=True)
-        self.v_A, self.v_m, self.v_a = np.zeros_like(self.frame.A[0]), np.zeros((p, k)), np.zeros(p)
+        self.v_A, self.v_m = np.zeros_like(self.frame.A[0]), np.zeros((p, k))
+        self.v_a, self.v_b = np.zeros((2, p))
 
     def solve(self) -> CommitteeDMFT:
         """All steps."""
         frame, seen = self.frame, np.empty((2, self.times))
         for t in range(self.times):
-            h = self.m[t] @ self.zeta + frame.field(t, self.alpha)  # (6)
+            h = self.m[t] @ self.zeta + frame.field(t, self.alpha) + self.b[t, :, None]  # (6)
             a, h = jnp.asarray(self.a[t]), jnp.asarray(h)
             now = forces(self.model, a, h, self.y)
             seen[:, t] = now.loss, now.wrong
@@ -147,12 +149,12 @@ class _Ensemble:
         C = np.einsum("tij,ukj->tuik", A, A, optimize=True) + np.einsum("tir,ukr->tuik", m, m)
         Q = np.einsum("ttij->tij", C)
         R, K = (self.response.R, self.response.K) if self.response else (None, None)
-        return CommitteeDMFT(m @ self.root.T, Q, self.a, seen[0], seen[1], C, R, K)
+        return CommitteeDMFT(m @ self.root.T, Q, self.a, seen[0], seen[1], C, R, K, self.b)
 
     def _step(
         self, t: int, active: Float64[np.ndarray, " P"], f: Float64[np.ndarray, "p P"], on_a: Float64[np.ndarray, "p P"]
     ) -> None:
-        """Equations (7), (8) and (3): weights and second layer from the old ones."""
+        """Equations (7), (8) and (3): weights, second layer and offsets from the old ones."""
         model, frame, eta, alpha = self.model, self.frame, self.rates[t], self.alpha
         f, paths, A = f * active, f.shape[1], frame.A
         reaction = frame.write(t, f)
@@ -171,4 +173,6 @@ class _Ensemble:
         if model.train_a:
             pull = float(model.lambda_a) * self.a[t] + alpha * on_a @ active / paths
             self.v_a = self.beta * self.v_a - eta * float(model.eta_a) * pull
-        self.a[t + 1] = self.a[t] + self.v_a
+        if model.train_b:
+            self.v_b = self.beta * self.v_b - eta * (self.lambda_ * self.b[t] + alpha * f.mean(axis=1))
+        self.a[t + 1], self.b[t + 1] = self.a[t] + self.v_a, self.b[t] + self.v_b

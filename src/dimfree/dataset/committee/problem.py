@@ -158,7 +158,8 @@ class NetworkMultiPass(MultiPass):
     `batches`: "random" ones are drawn anew at every step, or stay with `persistence`; "cyclic" and "reshuffle" cut the data set
     into 1/batch_fraction groups, one after the other, which "reshuffle" draws anew in every epoch; "one-pass" uses every group
     once and "twice" two times in a row, then never again. `momentum` is the share of a velocity that is carried on (heavy ball).
-    The second layer moves at second_layer_rate * learning_rate / dimension.
+    The second layer moves at second_layer_rate * learning_rate / dimension, offsets at learning_rate / dimension, with the
+    decay of the first layer.
     """
 
     loss: GivenLoss = "square"  # type: ignore[assignment]  # more than of one unit
@@ -214,10 +215,9 @@ class NetworkProblem(Problem):
         p, k, network = self.network.width, self.data.units, self.network
         if p + k > self.dimension:
             raise ValueError(f"{p} units and {k} teachers do not fit into dimension {self.dimension}; raise dimension.")
-        if network.outputs > 1 or network.has_offsets:
+        if network.outputs > 1:
             raise ValueError(
-                "networks on a data set have one output and no offsets; leave out network.outputs and network.bias_start, and "
-                "'bias' of network.trained."
+                f"networks on a data set have one output, and network.outputs is {network.outputs}; leave it out."
             )
         if "first-layer" not in network.trained:
             raise ValueError("the first layer must learn on a data set; put 'first-layer' into network.trained.")

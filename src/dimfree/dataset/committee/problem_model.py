@@ -42,6 +42,8 @@ def network_model(problem: NetworkProblem) -> CommitteeModel:
         d=problem.dimension,
         protocol=training.protocol,
         train_a=network.second_layer == "trained" and training.second_layer_rate > 0,
+        train_b="bias" in network.trained,
+        offsets=network.has_offsets,
         spherical=training.spherical,
         rescaled=training.gradient == "mean",
         activation=sigma,
@@ -88,12 +90,12 @@ def _label_law(data: DataSetTeacher | DataSetMultiIndex) -> LabelLaw:
 def network_start(problem: NetworkProblem, key: Key[Array, ""], needs: frozenset[str]) -> CommitteeStart:
     """Overlaps that are given, or those of drawn weights: theory and every data set begin at exactly these."""
     start, p, k = problem.start, problem.network.width, problem.data.units
-    a = canonical_layer(problem.network)
+    a, b = canonical_layer(problem.network), np.full(p, problem.network.bias_start)
     if isinstance(start, OverlapStart):
-        return CommitteeStart(np.array(start.M, dtype=float), np.array(start.Q, dtype=float), a)
+        return CommitteeStart(np.array(start.M, dtype=float), np.array(start.Q, dtype=float), a, b)
     W = start.scale * np.asarray(jax.random.normal(key, (p, problem.dimension)))
     if isinstance(start, SphereStart):
         W *= start.scale * (problem.dimension / (W**2).sum(axis=1, keepdims=True)) ** 0.5
     root = np.linalg.cholesky(problem.data.teacher_overlap)
     M = W[:, :k] @ root.T / problem.dimension**0.5  # teachers lie along the first axes
-    return CommitteeStart(M, W @ W.T / problem.dimension, a)
+    return CommitteeStart(M, W @ W.T / problem.dimension, a, b)

@@ -16,6 +16,7 @@ VARIABLES = {
     "M": Variable((*_UNIT, "teacher"), "1", "overlaps between students and teachers, W W*ᵀ/d"),
     "Q": Variable((*_UNIT, "unit_"), "1", "overlaps between students, W Wᵀ/d"),
     "a": Variable(_UNIT, "1", "second layer in the canonical scaling"),
+    "bias": Variable(_UNIT, "1", "offsets b of the neurons"),
     "C": Variable(_TWO, "1", "overlaps W(t) W(t')ᵀ/d of the weights at two times"),
     "R": Variable(_TWO, "1", "response of the weights at t to a kick at t', per dimension"),
     "K": Variable(_TWO, "1", "response of the forces on one sample to a shift of its fields"),

@@ -14,11 +14,12 @@ _ROUNDING = 1e-9
 
 
 class CommitteeStart(NamedTuple):
-    """M = W W*^T/d, Q = W W^T/d and the second layer at time 0."""
+    """M = W W*^T/d, Q = W W^T/d, the second layer and the offsets at time 0."""
 
     M: Float64[np.ndarray, "p k"]
     Q: Float64[np.ndarray, "p p"]
     a: Float64[np.ndarray, " p"]
+    b: Float64[np.ndarray, "..."] = np.zeros(())  # one for all units, or one each
 
     def along(self, P: Float64[np.ndarray, "k k"]) -> Float64[np.ndarray, "p k"]:
         """m = M chol(P)^-T: overlaps with orthonormal directions that span the teachers."""

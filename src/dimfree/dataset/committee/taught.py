@@ -11,9 +11,10 @@ from dimfree.dataset.committee.model import CommitteeModel
 from dimfree.functions.activation import Activation, Polynomial
 from dimfree.functions.target import Target
 from dimfree.gaussian.any_loss.ladder import loss_errors, not_averaged, task_of
-from dimfree.gaussian.any_loss.sampled import sampled_loss
+from dimfree.gaussian.any_loss.sampled import sampled_loss, sampled_test_error
 from dimfree.gaussian.learner import Learner, LossLearner
 from dimfree.gaussian.moments import cross_terms, risk, second_moment
+from dimfree.gaussian.offset_risk import offset_risk
 from dimfree.states.overlaps import Overlaps
 
 _LINEAR: Activation = Polynomial((0.0, 1.0), name="linear")
@@ -48,12 +49,13 @@ def fresh_errors(
     M: Float64[np.ndarray, "t p k"],
     Q: Float64[np.ndarray, "t p p"],
     a: Float64[np.ndarray, "t p"],
+    bias: Float64[np.ndarray, "t p"] | None = None,
 ) -> dict[str, Float64[np.ndarray, " t"]]:
     """The risk at all times, and of classes the test error."""
-    if model.square:
+    if model.square and bias is None:
         return {"risk": risks(model, M, Q, a)}
     states = Overlaps(jnp.asarray(Q), jnp.asarray(M), jnp.asarray(a))
-    found = _errors(model, states)
+    found = _errors(model, states) if bias is None else _errors_with_offsets(model, states, jnp.asarray(bias))
     return {name: np.asarray(values) for name, values in found.items() if model.labels.signs or name == "risk"}
 
 
@@ -65,3 +67,16 @@ def _errors(model: CommitteeModel, states: Overlaps) -> dict[str, Float[Array, "
         found = jax.lax.map(lambda state: loss_errors(task, state), states)
         return {"risk": found.risk, "test_error": found.test_error}
     return {"risk": jax.lax.map(lambda state: sampled_loss(learner, state), states)}
+
+
+@jax.jit
+def _errors_with_offsets(
+    model: CommitteeModel, states: Overlaps, bias: Float[Array, "t p"]
+) -> dict[str, Float[Array, " t"]]:
+    learner, now = cast(LossLearner, model), (states, bias)
+    if model.square:
+        return {"risk": jax.lax.map(lambda one: offset_risk(learner, *one), now)}
+    found = {"risk": jax.lax.map(lambda one: sampled_loss(learner, *one), now)}
+    if model.labels.signs:
+        found["test_error"] = jax.lax.map(lambda one: sampled_test_error(learner, *one), now)
+    return found

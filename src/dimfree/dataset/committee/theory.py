@@ -108,16 +108,16 @@ class SeveralUnits(NamedTuple):
             return observed(model, seen) | _two_times(model, {name: getattr(exact, name) for name in pairs}, at)
         own, paths = jax.random.fold_in(key, number), self.how_many(model, steps)
         found = solve_paths(model, start, steps, own, paths, responses=bool(self.responses))
-        seen = {name: getattr(found, name)[at] for name in ("M", "Q", "a", "train_loss", "train_error")}
+        seen = {name: getattr(found, name)[at] for name in ("M", "Q", "a", "train_loss", "train_error", "bias")}
         both = {"C": found.C, "R": found.R, "K": found.K}
         return observed(model, seen) | _two_times(model, {k: v for k, v in both.items() if v is not None}, at)
 
 
 def observed(model: CommitteeModel, seen: dict[str, Values]) -> dict[str, Values]:
     """What is known at the asked times, with the errors on fresh samples; wrong signs count for classes only."""
-    if not model.labels.signs:
-        seen = {name: values for name, values in seen.items() if name != "train_error"}
-    return seen | fresh_errors(model, seen["M"], seen["Q"], seen["a"])
+    known = {"train_error": model.labels.signs, "bias": model.offsets}
+    seen = {name: values for name, values in seen.items() if known.get(name, True)}
+    return seen | fresh_errors(model, seen["M"], seen["Q"], seen["a"], seen.get("bias"))
 
 
 def _layer(problem: Problem) -> Float64[np.ndarray, " p"]:

@@ -27,9 +27,16 @@ class TwoSteps(NamedTuple):
 def two_steps(model: CommitteeModel, start: CommitteeStart, *, reused: bool, nodes: int = 160) -> TwoSteps:
     """Two steps with full batches, without momentum, weight decay and label noise."""
     plain = not (float(model.beta) or float(model.lambda_) or float(model.Delta) or float(model.temperature))
-    if (model.width, model.units) != (1, 1) or not plain or model.spherical or model.labels.signs or model.train_a:
+    if (
+        (model.width, model.units) != (1, 1)
+        or not plain
+        or model.spherical
+        or model.labels.signs
+        or model.train_a
+        or model.offsets
+    ):
         raise RefusalError(
-            "two steps by quadrature are for one unit and one teacher without noise, decay and momentum."
+            "two steps by quadrature are for one unit and one teacher without noise, decay, momentum and offsets."
         )
     model.check(start, 2)
     P = np.asarray(model.target.P)
