@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from problem_strategies import problem_tables
 
+from dimfree.errors import ProblemError
 from dimfree.onepass.kinds.gaussians.section import TwoGaussians
 from dimfree.onepass.kinds.hypercube.section import Hypercube
 from dimfree.onepass.kinds.manifold.section import HiddenManifold
@@ -120,6 +121,22 @@ def test_setting_another_kind_drops_the_keys_of_the_old_one():
     problem = Problem().replace(**{"data.kind": "multi-index", "data.link": "parity-2"})
     assert problem.data == MultiIndex(link="parity-2")
     assert problem.replace(**{"start.kind": "sphere", "start.scale": 2.0}).start == SphereStart(scale=2.0)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_keys_of_another_kind_are_set_before_or_after_it(turned):
+    changes = [
+        ("start.kind", "overlaps"),
+        ("start.Q", [[1.0]]),
+        ("start.M", [[0.5]]),
+        ("network.width", 1),
+        ("data.units", 1),
+    ]
+    made = Problem().replace(**dict(changes[::-1] if turned else changes))
+    assert made.start == OverlapStart(Q=[[1.0]], M=[[0.5]])
+    wrong = [("training.kind", "multi-pass"), ("training.clip", 1.0)]
+    with pytest.raises(ProblemError, match="no key 'clip'"):
+        Problem().replace(**dict(wrong[::-1] if turned else wrong))
 
 
 def test_setting_the_same_kind_keeps_the_keys():

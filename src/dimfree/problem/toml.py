@@ -136,9 +136,9 @@ def _keys(name: str, value: Any) -> list[str]:
 
 
 def _changed(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested tables in which dotted keys have new values."""
+    """Nested tables in which dotted keys have new values, in whatever order: a kind comes before the keys that it has."""
     changed = _copied(values)
-    for key, value in changes.items():
+    for key, value in sorted(changes.items(), key=lambda change: change[0].count(".") - change[0].endswith(".kind")):
         *sections, last = key.split(".")
         table = changed
         for section in sections:
