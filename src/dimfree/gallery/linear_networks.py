@@ -1,6 +1,7 @@
 """Linear networks on a data set, exactly: training on too long, momentum, and a second layer that learns.
 
-docs/theory/committee-dmft.md, sections 4, 5.6 and 5.7. Theories are exact at infinite dimension; markers are real training.
+docs/theory/committee-dmft.md, sections 4, 5.6 and 5.7. Theories are exact at infinite dimension, but for two erf units, which are
+trained too long by paths; markers are real training.
 """
 
 from typing import Any, ClassVar
@@ -24,6 +25,7 @@ from dimfree.problem.start import OverlapStart
 from dimfree.progress import PartWatcher
 
 _STEP = "step"
+_ERF_STEPS = 40
 
 
 def _linear(samples: float, noise: float, norm: float, steps: int, rate: float, **training: Any) -> NetworkProblem:
@@ -59,7 +61,17 @@ class OverfittingInTime(Entry[xr.DataTree]):
             real = {"dimension": self.dimension, "run.replicas": self.seeds * (4 if full else 1)}
             runs = (MultiPassSGD(), DMFT()) if alpha == 1 else (DMFT(),)
             cases[str(alpha)] = Case(problem.replace(**real), runs)
-        return cases
+        return cases | {"erf": Case(self.erf(), (DMFT(),))}
+
+    def erf(self) -> NetworkProblem:
+        """Two erf units and one erf teacher, with two samples per dimension and a tenth of the noise."""
+        return NetworkProblem(
+            data=DataSetTeacher(units=1, samples=2.0, noise=self.noise / 10),
+            network=TwoLayer(width=2),
+            training=NetworkMultiPass(learning_rate=1.5),
+            start=OverlapStart(Q=((1.0, 0.0), (0.0, 1.0)), M=((0.3,), (-0.1,))),
+            run=Run(until=_ERF_STEPS * 1.5, points=_ERF_STEPS + 1, spacing="linear"),
+        )
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         return run_cases(self.cases(full), watch)
@@ -92,6 +104,17 @@ class OverfittingInTime(Entry[xr.DataTree]):
                 0.0,
                 4.0,
             ),
+            *self._erf_claims(data),
+        )
+
+    def _erf_claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
+        """The last line of section 5.6."""
+        risk, loss = (values_of(data, "erf/dmft", name).mean(axis=1) for name in ("risk", "train_loss"))
+        return (
+            Claim("best time of two erf units, in steps", int(risk.argmin()), 15, 23),
+            Claim("lowest risk of two erf units", float(risk.min()), 0.0296, 0.0310),
+            Claim("risk of two erf units after 40 steps", float(risk[-1]), 0.0325, 0.0340),
+            Claim("their training loss then, a fourth of the noise floor", float(loss[-1]), 0.0064, 0.0070),
         )
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
@@ -108,8 +131,11 @@ class OverfittingInTime(Entry[xr.DataTree]):
         real = values_of(data, "1.0/multi-pass", "risk").mean(axis=1)
         at = np.unique(np.geomspace(1, len(real) - 1, 14).astype(int))
         curves.plot(at, real[at], "o", mfc="none", color="black", label="real training")
-        curves.set(xscale="log", xlabel=_STEP, ylabel="risk on fresh samples")
-        curves.legend()
+        risk = values_of(data, "erf/dmft", "risk").mean(axis=1)
+        curves.plot(np.arange(1, len(risk)), risk[1:], color="black", label="2, two erf units and less noise")
+        curves.plot([np.argmin(risk)], [risk.min()], "v", color="black", ms=6)
+        curves.set(xscale="log", yscale="log", xlabel=_STEP, ylabel="risk on fresh samples", ylim=(0.009, 1))
+        curves.legend(loc="lower center", ncols=2, fontsize=8)
         risks = [self._theory(data, alpha)["risk"].values[:, 0] for alpha in self.samples]
         lost.plot(self.samples, [risk[-1] for risk in risks], "o-", color=COLOURS[0], label="after 200 steps")
         lost.plot(
