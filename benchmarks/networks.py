@@ -21,7 +21,7 @@ BARS = {
 
 def ratios(smoke: bool) -> dict[str, float]:
     """80 steps over 40, 8 units over 4; CPU seconds times squared error bars, 8000 paths over dimension 1000."""
-    steps, paths, d, runs = (4, 400, 40, 3) if smoke else (40, 4000, 1000, 12)
+    steps, paths, d, runs = (4, 400, 40, 3) if smoke else (40, 4000, 1000, 48)  # variances of few runs are a third off
     short, long = (path_seconds(2, count, paths) for count in (steps, 2 * steps))
     few, many = (path_seconds(p, steps // 2, paths) for p in (4, 8))
     theory = [timed(solve_paths, 2, steps, d, number, 2 * paths) for number in range(runs)]
