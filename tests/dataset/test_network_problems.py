@@ -76,6 +76,7 @@ def network(**changes):
         ({"training.batch_fraction": 0.5, "training.batches": "one-pass"}, "last for 2 steps, and run.until asks for"),
         ({"training.batches": "twice", "training.persistence": 2.0}, "persistence is for random batches"),
         ({"training.momentum": 1.0}, "momentum"),
+        ({"network.second_layer_start": [1.0, 1.0, 1.0]}, "second_layer_start has 3 entries for width 2; give one per"),
         ({"training.loss": "hinge"}, "loss 'hinge' needs labels of ±1"),
         ({"network.outputs": 3}, "networks on a data set have one output, and network.outputs is 3"),
         ({"run.starts": 2}, "run.starts = 2, but all data sets begin at one start"),

@@ -31,6 +31,12 @@ def drawn(batches: str, rng: np.random.Generator) -> df.extend.NetworkProblem:
     others, momentum = [part for part in ("bias", "second-layer") if rng.integers(2)], float(rng.choice([0.0, 0.5]))
     rate = (0.3 if sigma == "relu" else 0.8) * p * (1 - momentum)
     rule = {"learning_rate": rate, "momentum": momentum, "second_layer_rate": 0.3, **BATCHES[batches]}
+    rule |= {
+        "loss": str(rng.choice(["square", "square", "huber"])),
+        "spherical": bool(rng.integers(4) == 0),
+        "temperature": float(rng.choice([0.0, 0.0, 0.02])),
+        "weight_decay": float(rng.choice([0.0, 0.05])),
+    }
     rule["persistence"] = max(rule["persistence"], rate) if "persistence" in rule else None
     return df.Problem(
         dimension=1000,
@@ -85,5 +91,5 @@ def test_dmft_is_where_real_networks_are(batches, rng):
 
 
 def test_another_rule_would_be_noticed(rng):
-    problem = drawn("vanilla", rng)
-    assert failures(problem, problem.replace(**{"training.weight_decay": 0.2}))
+    problem = drawn("vanilla", rng).replace(**{"training.spherical": False})
+    assert failures(problem, problem.replace(**{"training.weight_decay": 0.3}))
