@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 Vector = Float[np.ndarray, " _"]
+_NEIGHBOURS = 2  # budgets on both sides
 
 
 class Frontier(NamedTuple):
@@ -33,10 +34,19 @@ class Frontier(NamedTuple):
         return _slopes(logs, np.log(self.size)), -_slopes(logs, np.log(self.risk))
 
     def exponent_errors(self) -> tuple[Vector, Vector]:
-        """How far p and q are from those through five sizes: what the spacing of sizes leaves open."""
+        """How far p and q are from those through five sizes, near every budget: what the list of sizes leaves open."""
         assert self.wider is not None
-        p, q = (np.abs(a - b) for a, b in zip(self.local_exponents(), self.wider.local_exponents(), strict=True))
+        p, q = (
+            _around(np.abs(a - b)) for a, b in zip(self.local_exponents(), self.wider.local_exponents(), strict=True)
+        )
         return p, q
+
+
+def with_error(value: float, error: float) -> str:
+    """A number of three decimals, with the error of the last ones in brackets."""
+    if not np.isfinite(value):
+        return ""
+    return f"{value:.3f}" + (f"({max(round(1000 * error), 1)})" if np.isfinite(error) else "")
 
 
 def lowest(sizes: Vector, risks: Float[np.ndarray, "d c"], compute: Vector) -> Frontier:
@@ -66,6 +76,13 @@ def _minimum(x: Vector, y: Vector, reach: int) -> tuple[float, float]:
         return np.nan, np.nan
     place = float(inside[np.argmin(curve(inside))])
     return float(x[best]) + place, float(curve(place))
+
+
+def _around(errors: Vector) -> Vector:
+    """The largest of neighbours, because differences that change their sign are 0 in between."""
+    padded = np.pad(errors, _NEIGHBOURS, constant_values=-np.inf)
+    near = np.lib.stride_tricks.sliding_window_view(np.nan_to_num(padded, nan=-np.inf), 2 * _NEIGHBOURS + 1)
+    return np.where(np.isfinite(errors), near.max(axis=1), np.nan)
 
 
 def _slopes(x: Vector, y: Vector) -> Vector:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
 from rich.table import Table
 
 from dimfree.errors import ProblemError
@@ -33,6 +32,7 @@ from dimfree.questions.scaling.scatter import scatter
 from dimfree.questions.scaling.theory import Curves, Law, curves, sizes_for
 from dimfree.questions.scaling.warnings import said_of, said_of_rows, said_of_table
 from dimfree.questions.scaling.what_if import Change, changes, critical_batch, searched
+from dimfree.readings.frontier import with_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,11 +84,6 @@ class Scaling(Answer[OnePassProblem]):
             )
         return searched(self.law, best["size"], steps)
 
-    def exponents_error(self) -> tuple[float, float]:
-        """How well local exponents are known: the median over budgets of what the spacing of sizes leaves open."""
-        p, q = self.curves.frontier.exponent_errors()
-        return _median(p), _median(q)
-
     def said(self) -> Iterator[Table | str]:
         """The table over budgets, the phase, one budget, what else it could buy, SGD, warnings; for one budget a line."""
         best = self.best()
@@ -131,11 +126,13 @@ class Scaling(Answer[OnePassProblem]):
         table = Table(title=f"Scaling: {self.about()}, {self.trained()}")
         for heading in ("compute", "risk*", "size*", "samples", "samples/size", "p", "q"):
             table.add_column(heading, justify="right")
-        p, q = f.local_exponents()
+        local, errors = f.local_exponents(), f.exponent_errors()
         for number in self.rows:
             cells = [f"{v:.3g}" for v in (f.compute[number], f.risk[number], f.size[number], f.samples()[number])]
-            cells += [f"{f.samples()[number] / f.size[number]:.3g}", f"{p[number]:.3f}", f"{q[number]:.3f}"]
-            table.add_row(*cells)
+            cells += [f"{f.samples()[number] / f.size[number]:.3g}"]
+            table.add_row(*cells, *(with_error(v[number], e[number]) for v, e in zip(local, errors, strict=True)))
+        if np.isfinite(self.phase.size):
+            table.add_row("C → ∞", *[""] * 4, f"{self.phase.size:.3f}", f"{self.phase.loss:.3f}")
         return table
 
     def about(self) -> str:
@@ -163,8 +160,7 @@ class Scaling(Answer[OnePassProblem]):
         return table
 
     def _of_phase(self) -> str:
-        error = self.exponents_error()
-        local = f"Local exponents: size* ~ C^p (p to {error[0]:.1g}), risk* ~ C^-q (q to {error[1]:.1g})."
+        local = "Local exponents: size* ~ C^p, risk* ~ C^-q; in brackets what the list of sizes leaves open of the last digits."
         if np.isnan(self.phase.size):
             return f"{local} There is no phase: {self.phase.balance}."
         plain = self.law.schedule == "constant" and not self.law.data.label_noise
@@ -183,16 +179,16 @@ class Scaling(Answer[OnePassProblem]):
     def values(self) -> dict[str, object]:
         """All numbers of the answer."""
         f = self.curves.frontier
-        p, q = f.local_exponents()
+        (p, q), (p_error, q_error) = f.local_exponents(), f.exponent_errors()
+        local = {"p": p, "q": q, "p_error": p_error, "q_error": q_error}
         return {
             "phase": self.phase._asdict(),
             "best": self.best(),
-            "frontier": {"compute": f.compute, "risk": f.risk, "size": f.size, "samples": f.samples(), "p": p, "q": q},
+            "frontier": {"compute": f.compute, "risk": f.risk, "size": f.size, "samples": f.samples(), **local},
             "shares": {
                 name: [np.nan if one is None else float(one.shares[name][0]) for one in self.parts]
                 for name in Parts._fields
             },
-            "exponent_errors": self.exponents_error(),
             "what_if": {one.name: one.risk for one in self.changes},
             "critical_batch": self.critical_batch,
             "scatter": self.scatter,
@@ -208,7 +204,9 @@ class Scaling(Answer[OnePassProblem]):
         risk = xr.Dataset(
             {"risk": (("size", "compute"), self.curves.risks)}, {"size": self.curves.sizes, "compute": f.compute}
         )
-        best = {"risk": f.risk, "best_size": f.size, "samples": f.samples()}
+        (p, q), (p_error, q_error) = f.local_exponents(), f.exponent_errors()
+        best = {"risk": f.risk, "best_size": f.size, "samples": f.samples(), "p": p, "q": q}
+        best |= {"p_error": p_error, "q_error": q_error}
         found = {
             "sizes": risk,
             "frontier": xr.Dataset({name: ("compute", v) for name, v in best.items()}, {"compute": f.compute}),
@@ -217,8 +215,8 @@ class Scaling(Answer[OnePassProblem]):
         if self.markers is not None:
             seen = {"risk": self.markers.sgd, "risk_error": self.markers.error, "risk_exact": self.markers.exact}
             found["sgd"] = xr.Dataset(
-                {name: (("size", "seed", "step"), v) for name, v in seen.items()},
-                {"size": self.markers.sizes, "step": self.markers.steps},
+                {name: (("size", "seed", "look"), v) for name, v in seen.items()},
+                {"size": self.markers.sizes, "steps": (("size", "look"), self.markers.steps)},
             )
         return found
 
@@ -289,7 +287,7 @@ def scaling(
     if np.isfinite(best["size"]):
         answer = replace(answer, scatter=scatter(law, best["size"], asked, chosen.run.seed))
     if seeds:
-        answer = replace(answer, markers=markers(law, chosen, seeds, watch))
+        answer = replace(answer, markers=markers(law, chosen, (first, last), seeds, watch))
     watch("done", 1.0)
     return answer
 
@@ -307,11 +305,6 @@ def _phase(data: ProjectedData, found: Estimate | None) -> Phase:
     if isinstance(data, PowerLaw):
         return phase(data.alpha, data.beta)
     return phase(np.nan, np.nan) if found is None else phase(found.alpha, found.beta)
-
-
-def _median(values: Float[np.ndarray, " _"]) -> float:
-    held = values[np.isfinite(values)]
-    return float(np.median(held)) if len(held) else np.nan
 
 
 def _percent(parts: Parts | None) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from dimfree.onepass.kinds.projection.section.power_law import PowerLaw
 from dimfree.onepass.projected.phases import phase
+from dimfree.readings.frontier import with_error
 
 if TYPE_CHECKING:
     from dimfree.questions.scaling.answer import Scaling
@@ -76,7 +77,7 @@ def _draw_markers(axes: Axes, found: "Scaling") -> None:
         error = 2 * seen.std(axis=0, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(seen.shape[1])
         colour = colours(np.log(size / sizes[0]) / np.log(sizes[-1] / sizes[0]))
         label = f"SGD, {count} projections" if row == 0 else None
-        x = size * found.law.batch * found.markers.steps
+        x = size * found.law.batch * found.markers.steps[row]
         axes.errorbar(
             x, seen.mean(axis=0), error, fmt="o", ms=4.5, mfc="white", color=colour, lw=1, label=label, zorder=5
         )
@@ -84,10 +85,11 @@ def _draw_markers(axes: Axes, found: "Scaling") -> None:
 
 def _draw_best(axes: Axes, found: "Scaling") -> None:
     f = found.curves.frontier
-    p, _ = f.local_exponents()
+    p, error = f.local_exponents()[0], f.exponent_errors()[0]
     middle = len(p) // 2
-    axes.plot(f.compute, f.size, "-", color="#1f78b4", label=f"best size (p = {p[middle]:.3f} in the middle)")
-    axes.plot(f.compute, f.samples(), "--", color="#33a02c", label=f"samples (1 − p = {1 - p[middle]:.3f})")
+    size, samples = (with_error(value, error[middle]) for value in (p[middle], 1 - p[middle]))
+    axes.plot(f.compute, f.size, "-", color="#1f78b4", label=f"best size (p = {size} in the middle)")
+    axes.plot(f.compute, f.samples(), "--", color="#33a02c", label=f"samples (1 − p = {samples})")
     axes.set(xscale="log", yscale="log", xlabel="compute", ylabel="best size, samples")
     axes.legend(frameon=False)
 

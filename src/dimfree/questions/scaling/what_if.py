@@ -12,6 +12,7 @@ from dimfree.questions.scaling.theory import Law
 
 _SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9])  # of the critical rate, to try
 _FEW_SHARES = _SHARES[2::2]
+_AROUND = 2.0 ** np.linspace(-1, 1, 5)  # sizes over the best one
 _BATCHES = 4.0 ** np.arange(6)
 _MOST_STEPS = 20_000
 _FEWEST, _MOST_SEARCHED = 24, 300  # steps for which the best schedule is searched without being asked for
@@ -44,6 +45,7 @@ def changes(law: Law, size: float, compute: float) -> list[Change]:
     ]
     rate, constant = best_of_schedule(law, size, steps, "constant")
     listed.append(Change(f"constant, best rate ({rate:.3g})", constant))
+    listed.append(best_of_all(law, size, compute))
     listed += [Change(f"{name}, best base rate", best_of_schedule(law, size, steps, name)[1]) for name in SCHEDULES]
     if steps <= _MOST_STEPS:
         listed.append(Change("batch times 1, 2, 4, 8, best rate", growing_batches(law, size, steps)))
@@ -59,6 +61,17 @@ def best_of_schedule(law: Law, size: float, steps: float, name: str) -> tuple[fl
     ends = [(float(one._replace(schedule=name).risks(size, last, found)[0]), one.gamma(size)) for one in tried]
     risk, rate = min(ends)
     return rate, risk
+
+
+def best_of_all(law: Law, size: float, compute: float) -> Change:
+    """The best size and constant rate together, among sizes up to twice and down to half the best one."""
+    plain, ends = law._replace(schedule="constant"), list[tuple[float, float, float]]()
+    for d in size * _AROUND[_AROUND * size < law.data.inputs_of(2 * size)]:
+        found, steps = law.measures(d), np.array([max(compute / (d * law.batch), 1.0)])
+        tried = (plain, *(plain.at_share(d, share) for share in _SHARES))
+        ends += [(float(one.risks(d, steps, found)[0]), float(d), one.gamma(d)) for one in tried]
+    risk, d, rate = min(ends)
+    return Change(f"size {d:.3g}, rate {rate:.3g}: best together", risk)
 
 
 def growing_batches(law: Law, size: float, steps: float) -> float:

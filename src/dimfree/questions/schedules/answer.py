@@ -23,8 +23,9 @@ from dimfree.questions.answer import Answer
 from dimfree.questions.schedules import words
 from dimfree.questions.schedules.batches import BatchSchedule, batches
 from dimfree.questions.schedules.certificate import Certificate, inside
-from dimfree.questions.schedules.confirmation import BY, Confirmation, confirmed, nearest
+from dimfree.questions.schedules.confirmation import BY, Confirmation, confirmed, fresh_runs, nearest
 from dimfree.questions.schedules.export import SCRIPTS, as_csv, as_optax, as_script, as_torch
+from dimfree.questions.schedules.grown import Grown, grown
 from dimfree.questions.schedules.knobs import NUMBERS
 from dimfree.questions.schedules.optimum import Hunt, Optimum, Tried, samples_per_dimension
 from dimfree.questions.schedules.runs import factors_at, looks
@@ -114,13 +115,30 @@ class Schedules(Answer[OnePassProblem]):
         """Growing batches that give the same trajectory in samples at a constant rate."""
         return batches(self.best)
 
+    def in_batches(self) -> float | None:
+        """The final risk along those batches by the theory; None where the theory is a limit, in which batches change nothing."""
+        problem, found = self.best, self.batches()
+        rates, sizes = found.one_by_one(problem.dimension)
+        ends = self.hunt.course.in_batches(rates / problem.training.learning_rate, sizes)
+        return None if ends is None else float(np.exp(np.mean(np.log(ends))))
+
+    def run_batches(self, replicas: int = 32, by: str | None = None) -> Grown:
+        """Real SGD along those batches, rounded to powers of 2 times the batch of the problem, from fresh starts."""
+        one = BY[self._by(by)]
+        starts, key, each = fresh_runs(self.hunt, one, replicas)
+        return grown(self.best, one, starts, key, each)
+
     def confirm(self, replicas: int = 32, by: str | None = None, watch: PartWatcher = nobody) -> "Schedules":
         """The answer with real SGD added, from fresh starts: under the best constant rate, the best family and the optimum."""
-        by = nearest(self.problem) if by is None else by
-        if by not in BY:
-            raise ProblemError(f"nothing is confirmed by {by!r}; {suggest(by, BY)}")
+        by = self._by(by)
         names = [name for name in ("constant", self.family, "optimal") if name]
         return replace(self, confirmed=confirmed(self.hunt, self.schedules, names, BY[by], replicas, watch))
+
+    def _by(self, asked: str | None) -> str:
+        by = nearest(self.problem) if asked is None else asked
+        if by not in BY:
+            raise ProblemError(f"nothing is confirmed by {by!r}; {suggest(by, BY)}")
+        return by
 
     @property
     def exit_code(self) -> int:
@@ -163,7 +181,7 @@ class Schedules(Answer[OnePassProblem]):
             yield "Chosen: " + ", ".join(f"{name} = {value:.4g}" for name, value in self.chosen.items()) + "."
         if self.turned:
             yield "With it: " + ", ".join(f"{name} = {value:.4g}" for name, value in self.turned.items()) + "."
-        yield words.in_batches(self.batches(), self.problem)
+        yield words.in_batches(self.batches(), self)
         yield from self.warnings
 
     @property
@@ -189,7 +207,11 @@ class Schedules(Answer[OnePassProblem]):
             "looked_at": [look._asdict() for look in self.looked],
             "certificate": self.certificate,
             "confirmed": None if self.confirmed is None else self.confirmed.plain(),
-            "batches": {"steps": self.batches().steps, "instead_of": self.batches().plain_steps},
+            "batches": {
+                "steps": self.batches().steps,
+                "instead_of": self.batches().plain_steps,
+                "risk": self.in_batches(),
+            },
             "verdict": words.verdict(self),
             "warnings": list(self.warnings),
         }

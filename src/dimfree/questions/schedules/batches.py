@@ -20,6 +20,14 @@ class BatchSchedule(NamedTuple):
     steps: float  # sequential steps with growing batches
     plain_steps: float  # steps with decaying rates at the batch of the problem
 
+    def one_by_one(self, dimension: int) -> tuple[Vector, Vector]:
+        """The rate and the batch of every step."""
+        last, taken, chosen = round(dimension * self.samples[-1]), 0, list[int]()
+        while taken < last:
+            chosen.append(int(np.searchsorted(self.samples, taken / dimension, side="right")) - 1)
+            taken += round(self.batch[chosen[-1]])
+        return self.rate[chosen], self.batch[chosen]
+
 
 def batches(problem: OnePassProblem) -> BatchSchedule:
     """n_b(alpha) = largest rate / rate, times the batch of the problem; rounded, and the rate makes up for that."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, nan
 
+import jax
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
@@ -14,6 +15,7 @@ from dimfree.description import AnyDescription
 from dimfree.onepass.directions import TargetModel
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
+from dimfree.onepass.real.projected import EigenbasisSGD, ProjectedRows
 from dimfree.onepass.real.rows import RowsSGD
 from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.progress import PartWatcher
@@ -23,7 +25,14 @@ from dimfree.setting import model_of, why_not
 
 _STARTS = 8  # that real SGD runs from at least, where the search averages over several
 _USUAL = 0.05  # the probability that an interval misses the true value
-BY: dict[str, AnyDescription] = {"chain": OverlapChain(), "sgd": VectorSGD(), "rows": RowsSGD()}
+BY: dict[str, AnyDescription] = {
+    "rows": RowsSGD(),
+    "projected-rows": ProjectedRows(),
+    "sgd-eigenbasis": EigenbasisSGD(),
+    "chain": OverlapChain(),
+    "sgd": VectorSGD(),
+}  # the nearest to the user first
+ON_ROWS = ("rows", "projected-rows")
 
 
 @dataclass(frozen=True)
@@ -128,8 +137,8 @@ def fresh_starts(sought: int, replicas: int) -> int:
 
 
 def nearest(problem: OnePassProblem) -> str:
-    """The experiment nearest to the user: their rows, else the chain, else SGD where the chain refuses the problem."""
-    return next(name for name in ("rows", "chain", "sgd") if name == "sgd" or not why_not(BY[name], problem))
+    """The experiment nearest to the user: their rows, else one that is exact in law, else SGD where that refuses the problem."""
+    return next(name for name in BY if name == "sgd" or not why_not(BY[name], problem))
 
 
 def _floor(problem: OnePassProblem) -> float:
@@ -151,20 +160,20 @@ def confirmed(
     watch: PartWatcher,
 ) -> Confirmation:
     """Run real SGD under the named schedules, with the same samples from the same starts; drawn starts are new to the search."""
-    count = fresh_starts(len(hunt.starts), replicas)
-    fresh = hunt.problem.replace(
-        **{
-            "run.seed": hunt.problem.run.seed + 1,
-            "run.replicas": count * max(1, replicas // count),
-            "run.starts": count,
-        }
-    )
-    starts, key, found = starts_of(fresh, (one,)), own_key(fresh, one.title), {}
+    starts, key, each = fresh_runs(hunt, one, replicas)
+    found = {}
     for done, name in enumerate(names):
         watch(f"{one.name}: {name}", done / len(names))
         problem = hunt.problem_with(tried[name].numbers)
-        found[name] = risks(
-            problem, one, starts, hunt.course.grid, tried[name].written, key, fresh.run.replicas // count
-        )
-    floor = _floor(fresh) if one.name == "rows" else 0.0
-    return Confirmation(one.name, fresh.dimension, {name: risk + floor for name, risk in found.items()}, floor)
+        found[name] = risks(problem, one, starts, hunt.course.grid, tried[name].written, key, each)
+    floor = _floor(hunt.problem) if one.name == "rows" else 0.0
+    return Confirmation(one.name, hunt.problem.dimension, {name: risk + floor for name, risk in found.items()}, floor)
+
+
+def fresh_runs(hunt: Hunt, one: AnyDescription, replicas: int) -> tuple[list[object], jax.Array, int]:
+    """Starts that are new to the search, the key of all random numbers, and the number of replicas from each start."""
+    count = fresh_starts(len(hunt.starts), replicas)
+    each = max(1, replicas // count)
+    run = {"run.seed": hunt.problem.run.seed + 1, "run.replicas": count * each, "run.starts": count}
+    fresh = hunt.problem.replace(**run)
+    return starts_of(fresh, (one,)), own_key(fresh, one.title), each

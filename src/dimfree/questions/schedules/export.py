@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimfree.onepass.kinds.projection.section.behind import ProjectedData
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import LinearKnots
 from dimfree.questions.schedules.grid import Vector
@@ -39,10 +40,15 @@ def _comments(problem: OnePassProblem) -> str:
     update = "w <- w - rate * gradient"
     if training.momentum:
         update = f"v <- {training.momentum:g} v - rate * gradient, w <- w + v (PyTorch's rate multiplies v as well)"
+    inputs = f"dimension d = {problem.dimension}, every coordinate of variance 1/d"
+    if isinstance(problem.data, ProjectedData):
+        inputs = (
+            f"x = W^T z, d = {problem.dimension} random mixtures of what is projected; entries of W of variance 1/d"
+        )
     lines = [
         "Learning rates by step, found by dimfree optimise.",
         f"Network: f = s sum_i a_i sigma(w_i.x{offset}), s = {before}, width {network.width}.",
-        f"Inputs: dimension d = {problem.dimension}, every coordinate of variance 1/d.",
+        f"Inputs: {inputs}.",
         f"Update: {update}, of the loss (y - f)^2/2, mean over a batch of {training.batch}.",
     ]
     if "bias" in network.trained:
@@ -55,10 +61,9 @@ def _comments(problem: OnePassProblem) -> str:
         lines.append(
             f"Weight decay: w <- w - {training.weight_decay * problem.time_step:.4g} w in every step, whatever the rate."
         )
-    lines += [
-        "Inputs of variance 1 and weights of squared norm 1 instead: divide the rate by d.",
-        f"Digest of the problem: {problem.digest}.",
-    ]
+    if not isinstance(problem.data, ProjectedData):
+        lines.append("Inputs of variance 1 and weights of squared norm 1 instead: divide the rate by d.")
+    lines.append(f"Digest of the problem: {problem.digest}.")
     return "".join(f"# {line}\n" for line in lines)
 
 

@@ -31,9 +31,10 @@ def draw_schedules(best: "Schedules", figure: Figure) -> None:
     panels[2].set_xlabel("samples per dimension")
     p = best.hunt.problem
     labels = "true labels" if p.learns_labels else f"noise {getattr(p.data, 'noise', 0.0):g}"
+    learnt = f"teacher directions: {p.data.units}" if p.data.units else f"data: {p.data.kind}"
     figure.suptitle(
-        f"{p.network.activation}, width {p.network.width}, teacher directions: {p.data.units}, {labels}, "
-        f"dimension {p.dimension}\nbatch {p.training.batch:,}, {trained_layers(p.network.trained)}"
+        f"{p.network.activation}, width {p.network.width}, {learnt}, {labels}, dimension {p.dimension}\n"
+        f"batch {p.training.batch:,}, {trained_layers(p.network.trained)}"
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from dimfree.comparison.run import starts_of
 from dimfree.errors import ProblemError, RefusalError, suggest
 from dimfree.machine import duration
+from dimfree.onepass.kinds.projection.section.behind import ProjectedData
 from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.model import model as rule_model
 from dimfree.onepass.pool import stable_rate
@@ -132,7 +133,7 @@ def _starts(
     if asked is not None:
         check_count("starts", asked)
         return asked, ()
-    if not isinstance(problems[0].start, GaussianStart | SphereStart):
+    if not isinstance(problems[0].start, GaussianStart | SphereStart) or isinstance(problems[0].data, ProjectedData):
         return 1, ()
     if not problems[0].structured:
         return _DRAWN, ()

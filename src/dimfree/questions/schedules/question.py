@@ -11,10 +11,10 @@ QUESTION: "Question[OnePassProblem]" = Question(
     name="optimise",
     help="Find the best learning-rate schedule by theory, certify it, and confirm it with real SGD.",
     asked="schedules",
-    about="fresh samples of a teacher",
+    about="fresh samples of a teacher, or behind a random projection",
     problem="dimfree.onepass.problem:OnePassProblem",
     answer="dimfree.questions.schedules.optimise:optimise",
-    kinds=("teacher", "multi-index"),
+    kinds=("teacher", "multi-index", "power-law", "projected"),
     structured=True,
     options={
         "knobs": Option(
@@ -32,11 +32,13 @@ QUESTION: "Question[OnePassProblem]" = Question(
         ),
         "objective": Option("What to minimise over the starts: mean-log, mean or worst.", str, "mean-log"),
         "by": Option(
-            "The theory: linear-mean, for linear networks on inputs with a covariance, or ode. Default: the first that holds.",
+            "The theory: linear-mean, for linear networks on inputs with a covariance; equivalent or projected-mean, behind a "
+            "random projection; or ode. Default: the first that holds.",
             str,
         ),
         "confirm": Option(
-            "The experiment that confirms the result: rows, chain, sgd or none. Default: the first that the problem has.",
+            "The experiment that confirms the result: rows, projected-rows, sgd-eigenbasis, chain, sgd or none. Default: the "
+            "first that the problem has.",
             str,
         ),
         "replicas": Option("Number of runs of that experiment.", int, 32, 1),

@@ -53,6 +53,9 @@ class Course(ABC):
     theory: ClassVar[AnyDescription]  # what judges a schedule exactly as it is written
     said: ClassVar[str]  # its name in a sentence
     where: ClassVar[str]  # the beginning of a sentence about what it says
+    conserves: ClassVar[bool] = (
+        True  # whether H stays the same along an optimum; exact steps change it by the size of a step
+    )
 
     @abstractmethod
     def seen(self, factors: Vector, numbers: Vector | None = None) -> Slope:
@@ -69,6 +72,10 @@ class Course(ABC):
     @abstractmethod
     def critical(self) -> float:
         """The factor at which the risk stops falling at the start; not positive, or not finite, if no factor does that."""
+
+    def in_batches(self, factors: Vector, batches: Vector) -> Vector | None:
+        """The risk from every start after steps of these factors and batches; None where the limit knows no batch."""
+        return None
 
     @abstractmethod
     def unresolved(self, risks: Vector) -> bool:

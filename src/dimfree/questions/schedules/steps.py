@@ -1,4 +1,7 @@
-"""A linear network followed step by step by its exact mean: what any rates lead to (docs/theory/structured.md, 1.6 and 4.2)."""
+"""A linear network followed step by step by its exact mean: what any rates lead to.
+
+docs/theory/structured.md, sections 1.6 and 4.2; behind a random projection docs/theory/scaling.md, section 1.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -9,7 +12,8 @@ from jaxtyping import Array, Float, Int
 
 from dimfree.description import AnyDescription
 from dimfree.onepass.limits.linear import LinearNetwork
-from dimfree.onepass.linear_steps import Nodes, Slopes, end_slopes, greedy_rates
+from dimfree.onepass.limits.projected import Equivalent, ProjectedMean
+from dimfree.onepass.linear_steps import Nodes, Slopes, end_in_batches, end_slopes, greedy_rates
 from dimfree.programs.compiled import program
 from dimfree.questions.schedules.certificate import Conditions
 from dimfree.questions.schedules.grid import Bounds, Vector
@@ -37,6 +41,7 @@ class Steps(Course):
     theory: ClassVar[AnyDescription] = LinearNetwork()
     said: ClassVar[str] = "the exact mean"
     where: ClassVar[str] = "On average"
+    conserves: ClassVar[bool] = False
 
     @property
     def _times(self) -> Vector:
@@ -80,6 +85,10 @@ class Steps(Course):
         """The factor at which the first step leaves the risk as it is; velocities add up to 1/(1 - momentum) of it."""
         return float(self._greedy((0.0, np.inf))[1]) / self.base * (1 - float(self.nodes.momentum))
 
+    def in_batches(self, factors: Vector, batches: Vector) -> Vector:
+        """By all steps."""
+        return np.asarray(end_in_batches(self.nodes, *jax.device_put((self.D, self.base * factors, batches))))
+
     def unresolved(self, risks: Vector) -> bool:
         """Never: sums of positive numbers lose nothing."""
         return False
@@ -87,6 +96,19 @@ class Steps(Course):
     def _greedy(self, box: Bounds) -> tuple[Array, Array]:
         D, bounds = jax.device_put((self.D, self.base * np.asarray(box)))
         return _greedy_rates(self.nodes, D, bounds, len(self._times), self.kind)
+
+
+class BehindProjection(Steps):
+    """The same for the random projection that is drawn."""
+
+    theory: ClassVar[AnyDescription] = ProjectedMean()
+
+
+class BehindAny(Steps):
+    """The same on the nodes of the deterministic equivalent, which stand for any projection."""
+
+    theory: ClassVar[AnyDescription] = Equivalent()
+    said: ClassVar[str] = "the equivalent"
 
 
 @program

@@ -3,6 +3,8 @@
 from math import ceil, exp, isfinite, log
 from typing import TYPE_CHECKING, NamedTuple
 
+from dimfree.questions.schedules.confirmation import ON_ROWS
+
 if TYPE_CHECKING:
     from dimfree.questions.schedules.answer import Schedules
 
@@ -24,7 +26,7 @@ def survival(best: "Schedules") -> Survival | None:
     real = best.confirmed
     if real is None:
         return None
-    rows, theory = real.by == "rows", best.hunt.course.said
+    rows, theory = real.by in ON_ROWS, best.hunt.course.said
     where, at = (
         ("SGD on the rows", "on the rows") if rows else (f"SGD at d = {real.dimension}", f"at d = {real.dimension}")
     )

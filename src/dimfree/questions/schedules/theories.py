@@ -1,4 +1,7 @@
-"""The theories that schedules are sought by: the equations of the limit, and the exact mean of linear networks."""
+"""The theories that schedules are sought by: the equations of the limit, and the exact means of linear networks.
+
+Behind a random projection they are the deterministic equivalent, and the mean for the projection that is drawn.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,9 +18,12 @@ from dimfree.onepass.directions import TargetModel
 from dimfree.onepass.limits.integration import implicit_steps
 from dimfree.onepass.limits.linear import LinearNetwork, rule_of, starting_errors
 from dimfree.onepass.limits.ode import HighDimensional, compiling
-from dimfree.onepass.linear_steps import nodes_of, seconds_of_step
+from dimfree.onepass.limits.projected import Equivalent, ProjectedMean
+from dimfree.onepass.linear_steps import nodes_behind, nodes_of, seconds_of_step
 from dimfree.onepass.model import model
 from dimfree.onepass.problem import OnePassProblem
+from dimfree.onepass.projected.measures import Measures
+from dimfree.onepass.projected_model import ProjectedModel
 from dimfree.onepass.start import Start
 from dimfree.onepass.structured_model import StructuredModel
 from dimfree.problem import LinearKnots
@@ -25,11 +31,16 @@ from dimfree.questions.schedules.confirmation import BY, fresh_starts
 from dimfree.questions.schedules.equations import Equations
 from dimfree.questions.schedules.grid import Grid
 from dimfree.questions.schedules.parts import Objective, State, steerable
-from dimfree.questions.schedules.steps import Steps
+from dimfree.questions.schedules.steps import BehindAny, BehindProjection, Steps
 from dimfree.results.record import price_of
 from dimfree.setting import why_not
 
-THEORIES: dict[str, AnyDescription] = {"ode": HighDimensional(), "linear-mean": LinearNetwork()}
+EXACT: dict[str, AnyDescription] = {  # step by step; the first that holds is preferred
+    "linear-mean": LinearNetwork(),
+    "equivalent": Equivalent(),
+    "projected-mean": ProjectedMean(),
+}
+THEORIES: dict[str, AnyDescription] = {"ode": HighDimensional(), **EXACT}
 _CALLS, _LOOKS = 500, 70  # evaluations of the objective in one search, and to look at one batch and momentum
 _SIDES = 1.2  # cost of a walk and its gradient, in right-hand sides per grid point and start
 _WALKS = 5.0  # cost of a pass through all steps and its gradient, in passes
@@ -45,21 +56,25 @@ class Real(NamedTuple):
 
 def theory_of(problems: Sequence[OnePassProblem], asked: str | None, budget: float) -> str:
     """The theory that was asked for, or the exact mean where it holds and its steps are few enough; one for all batches."""
-    exact = next(filter(None, map(_exact_refuses, problems)), None)
     if asked not in (*THEORIES, None):
         raise ProblemError(f"schedules are not sought by {asked!r}; {suggest(str(asked), THEORIES)}")
-    if asked == "linear-mean" and exact:
-        raise RefusalError(f"schedules are optimised through linear-mean, which refuses: {exact}")
-    if asked is None and not exact and _sought(problems, "linear-mean", 0, 1) <= _FAST * budget:
-        return "linear-mean"
-    if asked != "linear-mean":
-        for problem in problems:
-            _accept(problem)
-    return asked or "ode"
+    refused = {name: next(filter(None, (_exact_refuses(name, one) for one in problems)), None) for name in EXACT}
+    if asked in EXACT:
+        if refused[asked]:
+            raise RefusalError(f"schedules are optimised through {asked}, which refuses: {refused[asked]}")
+        return str(asked)
+    exact = next((name for name, why in refused.items() if not why), None)
+    behind = isinstance(model(problems[0]), ProjectedModel)  # where no equations of a limit are
+    if asked is None and exact and (behind or _sought(problems, exact, 0, 1) <= _FAST * budget):
+        return exact
+    for problem in problems:
+        _accept(problem)
+    return "ode"
 
 
-def _exact_refuses(problem: OnePassProblem) -> str | None:
-    return why_not(LinearNetwork(), problem.replace(**{"training.schedule": LinearKnots(times=(0.0,), factors=(1.0,))}))
+def _exact_refuses(name: str, problem: OnePassProblem) -> str | None:
+    along = {"training.schedule": LinearKnots(times=(0.0,), factors=(1.0,))}
+    return why_not(EXACT[name], problem.replace(**along))
 
 
 def _accept(problem: OnePassProblem) -> None:
@@ -80,8 +95,12 @@ def course_of(
 ) -> Equations | Steps:
     """The problem as a theory follows it, from all starts."""
     found = model(problem)
-    assert isinstance(found, TargetModel)
     numbers = np.array([float(found.eta_a), float(found.omega)])
+    if isinstance(found, ProjectedModel):
+        measures, cls = (_measures(found, theory), BehindAny if theory == "equivalent" else BehindProjection)
+        behind, mean_squares = nodes_behind(measures, float(found.Delta), found.batch, float(found.beta))
+        return cls(grid, kind, numbers, behind, mean_squares[None], float(found.gamma), float(found.time_step))
+    assert isinstance(found, TargetModel)
     if theory == "ode":
         followed = steerable(found)
         states = [followed.equations.initial(followed.model, one) for one in drawn]
@@ -92,6 +111,12 @@ def course_of(
     D = np.stack([starting_errors(found, one) for one in drawn])
     nodes = nodes_of(rule, float(found.beta))
     return Steps(grid, kind, numbers, nodes, D, rule.gamma, float(found.time_step))
+
+
+def _measures(found: ProjectedModel, theory: str) -> Measures:
+    one = EXACT[theory]
+    assert isinstance(one, ProjectedMean)  # or the equivalent, which is one
+    return one.measures(found)
 
 
 def _stacked(*parts: Array) -> Array:
@@ -126,11 +151,19 @@ def _sought(problems: Sequence[OnePassProblem], theory: str, steps: int, starts:
 
 
 def _per_call(problem: OnePassProblem, theory: str, steps: int, starts: int) -> float:
-    if theory == "linear-mean":
-        return _WALKS * problem.steps(problem.run.until) * seconds_of_step(len(problem.spectrum.values) * starts)
+    if theory in EXACT:
+        return _WALKS * problem.steps(problem.run.until) * seconds_of_step(_levels(problem, theory) * starts)
     solved, found = price_of(HighDimensional(), problem), model(problem)
     assert isinstance(found, TargetModel)
     return _SIDES * (2 * steps + 1) * starts * (solved.seconds - compiling(found)) / solved.steps
+
+
+def _levels(problem: OnePassProblem, theory: str) -> int:
+    found = model(problem)
+    if isinstance(found, ProjectedModel):
+        measures = _measures(found, theory)
+        return len(measures.x) + len(measures.y)
+    return len(problem.spectrum.values)
 
 
 def check_cost(
