@@ -77,6 +77,37 @@ def test_the_best_schedule_of_all_is_below_every_other(answer):
     assert 0.8 < grown / risks["cosine, best base rate"] < 1.25
 
 
+def test_what_the_best_schedule_looks_like_is_said(answer):
+    """In phase III it warms up for a quarter of the run and longer, and holds until the last fifth."""
+    shape = answer.searched.shape
+    assert 0.5 < shape.peak < 0.9
+    assert 0.2 < shape.risen < 0.4
+    assert 0.7 < shape.held < 0.95
+    assert answer.searched.certified
+    said = f"rises for {100 * shape.risen:.0f} % of the steps to {shape.peak:.2g} of the limit of stability"
+    assert said in " ".join(answer.summary().split())
+    assert answer.values()["best_schedule"]["risk"] == answer.searched.risk
+
+
+def test_size_and_rate_are_best_together_below_either_alone(answer):
+    risks = {one.name: one.risk for one in answer.changes}
+    (both,) = (risk for name, risk in risks.items() if name.endswith("best together"))
+    (rate,) = (risk for name, risk in risks.items() if name.startswith("constant, best rate"))
+    assert both <= rate * (1 + 1e-12)
+    assert both > 0.7 * rate
+
+
+def test_local_exponents_have_errors_and_stand_above_those_of_the_phase(answer):
+    f = answer.curves.frontier
+    (p, _), (error, _) = f.local_exponents(), f.exponent_errors()
+    lines = answer.summary().splitlines()
+    row = next(line for line in lines if line.strip().startswith("1e+05")).split()
+    assert row[5] == f"{p[4]:.3f}({round(1000 * error[4])})"
+    assert next(line for line in lines if "C → ∞" in line).split()[-2:] == ["0.500", "0.643"]
+    saved = answer.datasets()["frontier"]
+    np.testing.assert_allclose(saved["p_error"], error)
+
+
 def test_one_budget_is_one_line(answer):
     found = df.scaling(budget_flops=6e5)
     lines = found.summary().splitlines()
@@ -176,6 +207,10 @@ def test_real_sgd_is_at_the_exact_means_of_its_projections():
     z = found.markers.z_scores()
     assert np.sqrt(np.mean(z**2)) < 2
     assert "Real SGD of 8 projections a size" in found.summary()
+    spent = found.markers.sizes[:, None] * found.markers.steps
+    assert spent.min() >= 0.99e3  # within the budgets that were asked for, where the figure shows them
+    assert spent.max() <= 1.01e5
+    assert found.datasets()["sgd"]["risk_exact"].dims == ("size", "seed", "look")
 
 
 @pytest.mark.slow

@@ -18,7 +18,16 @@ Vector = Float[np.ndarray, " _"]
 _STARTS = ("wsd", "cosine", "constant")
 _SEARCHES = 200  # iterations at most
 _HIGHEST = 1.5  # rate over the critical one; the risk bounds rates by itself
+_RISEN, _HELD = 0.9, 0.5  # of the largest rate
 _LEFT, _APART = 1e-2, 1e-2  # shares of the risk below which an optimum is certified
+
+
+class Shape(NamedTuple):
+    """The largest rate over the critical one, and shares of the run: until nine tenths of it, and to the last half of it."""
+
+    peak: float
+    risen: float
+    held: float
 
 
 class BestSchedule(NamedTuple):
@@ -26,6 +35,7 @@ class BestSchedule(NamedTuple):
     every rate moved by a tenth of the critical one, over the risk."""
 
     rates: Vector
+    limit: float  # the critical rate
     risk: float
     slope: float
     apart: float  # how far searches from other schedules end apart, over the risk
@@ -35,6 +45,13 @@ class BestSchedule(NamedTuple):
     def certified(self) -> bool:
         """Whether all three numbers are small."""
         return self.slope < _LEFT and self.apart < _APART and self.finer < _APART
+
+    @property
+    def shape(self) -> "Shape":
+        """What it looks like."""
+        share, steps = self.rates / self.rates.max(), len(self.rates)
+        risen, held = int(np.argmax(share >= _RISEN)), int(np.flatnonzero(share >= _HELD)[-1])
+        return Shape(float(self.rates.max() / self.limit), risen / steps, held / steps)
 
 
 def final_risk(measures: Measures, gammas: Vector, batch: float, Delta: float) -> tuple[float, Vector]:
@@ -74,7 +91,7 @@ def best_schedule(
     finer = np.interp(np.linspace(0, 1, 2 * knots - 1), places, best[0])
     refined = _search(measures, limit, batch, Delta, finer, steps)
     ends, (gammas, slope) = [risk for _, risk in found], _slope(measures, limit, batch, Delta, best[0], steps)
-    return BestSchedule(gammas, best[1], slope / best[1], max(ends) / best[1] - 1, 1 - refined[1] / best[1])
+    return BestSchedule(gammas, limit, best[1], slope / best[1], max(ends) / best[1] - 1, 1 - refined[1] / best[1])
 
 
 def _at_knots(name: str, steps: int, knots: int) -> Vector:

@@ -31,7 +31,7 @@ from dimfree.questions.scaling.markers import Markers, markers
 from dimfree.questions.scaling.scatter import scatter
 from dimfree.questions.scaling.theory import Curves, Law, curves, sizes_for
 from dimfree.questions.scaling.warnings import said_of, said_of_rows, said_of_table
-from dimfree.questions.scaling.what_if import Change, changes, critical_batch, searched
+from dimfree.questions.scaling.what_if import Change, changes, critical_batch, searched, searched_soon
 from dimfree.readings.frontier import with_error
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class Scaling(Answer[OnePassProblem]):
     parts: tuple[Parts | None, ...]  # of the risk at every budget of the table
     asked: float  # the budget that single answers are about
     changes: tuple[Change, ...]
+    searched: BestSchedule | None  # for that budget, if the search takes a moment
     critical_batch: float
     scatter: float  # of one projection around the risk of that budget
     markers: Markers | None
@@ -111,6 +112,12 @@ class Scaling(Answer[OnePassProblem]):
             for one in self.changes:
                 table.add_row(one.name, f"{one.risk:.4g}", f"{one.risk / self.changes[0].risk:.3f}")
             yield table
+        if self.searched is not None:
+            shape = self.searched.shape
+            yield (
+                f"The best schedule of all rises for {100 * shape.risen:.0f} % of the steps to {shape.peak:.2g} of the limit of "
+                f"stability, and is below half of that after {100 * shape.held:.0f} %."
+            )
         if np.isfinite(self.critical_batch):
             yield f"To this risk, batches above about {self.critical_batch:.2g} need more than twice the samples of single ones."
         if self.markers is not None:
@@ -190,6 +197,7 @@ class Scaling(Answer[OnePassProblem]):
                 for name in Parts._fields
             },
             "what_if": {one.name: one.risk for one in self.changes},
+            "best_schedule": None if self.searched is None else self.searched._asdict() | self.searched.shape._asdict(),
             "critical_batch": self.critical_batch,
             "scatter": self.scatter,
             "estimate": None if self.estimate is None else self.estimate._asdict(),
@@ -274,14 +282,16 @@ def scaling(
         law.parts(f.size[number], f.compute[number]) if np.isfinite(f.size[number]) else None
         for number in range(0, len(spent), _PER_DECADE)
     )
-    in_phase, nothing = _phase(data, of_table), (np.nan, np.nan)
-    answer = Scaling(chosen, law, found, in_phase, of_table, parts, asked, (), *nothing, None, bool(budget_flops))
+    in_phase, nothing = _phase(data, of_table), (None, np.nan, np.nan, None)
+    answer = Scaling(chosen, law, found, in_phase, of_table, parts, asked, (), *nothing, bool(budget_flops))
     best = answer.best()
     if budget_flops is None and np.isfinite(best["size"]):
         watch("what if", 0.5)
+        of_all = searched_soon(law, best["size"], asked)
         answer = replace(
             answer,
-            changes=tuple(changes(law, best["size"], asked)),
+            changes=tuple(changes(law, best["size"], asked, of_all)),
+            searched=of_all,
             critical_batch=critical_batch(law, best["size"], best["risk"]),
         )
     if np.isfinite(best["size"]):

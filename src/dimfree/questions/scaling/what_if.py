@@ -26,7 +26,7 @@ class Change(NamedTuple):
     risk: float
 
 
-def changes(law: Law, size: float, compute: float) -> list[Change]:
+def changes(law: Law, size: float, compute: float, best: BestSchedule | None) -> list[Change]:
     """The risk of the best size, and the risk with one thing changed; a schedule has the best of nine base rates."""
     steps, found = compute / (size * law.batch), law.measures(size)
 
@@ -49,8 +49,8 @@ def changes(law: Law, size: float, compute: float) -> list[Change]:
     listed += [Change(f"{name}, best base rate", best_of_schedule(law, size, steps, name)[1]) for name in SCHEDULES]
     if steps <= _MOST_STEPS:
         listed.append(Change("batch times 1, 2, 4, 8, best rate", growing_batches(law, size, steps)))
-    if steps <= _MOST_SEARCHED and not law.momentum:
-        listed.append(Change("best schedule of all", searched(law, size, round(steps)).risk))
+    if best is not None:
+        listed.append(Change("best schedule of all", best.risk))
     return listed
 
 
@@ -83,6 +83,12 @@ def growing_batches(law: Law, size: float, steps: float) -> float:
         float(stepwise_risks(found, np.full(len(batches), share * limit), batches, Delta, last, law.momentum)[0])
         for share in _SHARES
     )
+
+
+def searched_soon(law: Law, size: float, compute: float) -> BestSchedule | None:
+    """The best schedule of all where the search takes a moment."""
+    steps = compute / (size * law.batch)
+    return searched(law, size, round(steps)) if steps <= _MOST_SEARCHED and not law.momentum else None
 
 
 def searched(law: Law, size: float, steps: int) -> BestSchedule:
