@@ -10,6 +10,8 @@ from dimfree.onepass.projected.best_schedule import best_schedule
 from dimfree.onepass.projected.mean_risk import critical_rate
 from dimfree.onepass.projected.measures import equivalent
 from dimfree.onepass.projected.step_by_step import stepwise_risks
+from dimfree.questions.scaling.theory import Law, curves, sizes_for
+from dimfree.questions.scaling.what_if import best_of_schedule, searched
 from dimfree.questions.schedules.confirmation import BY, nearest
 from dimfree.questions.schedules.export import as_csv
 from dimfree.questions.schedules.grown import grown
@@ -131,3 +133,27 @@ def test_too_few_samples_for_batches_that_grow_are_refused(best):
     short = projected(**{"training.schedule": straight, "run.until": 20 * 0.15 / 32})
     with pytest.raises(df.RefusalError, match=r"need at least 32 samples; raise run\.until"):
         grown(short, BY["sgd"], [], jax.random.key(0), 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("alpha", "beta", "noise"), [(1.0, 0.7, 0.0), (0.7, 1.2, 0.0), (1.0, 0.7, 0.1)])
+def test_the_best_schedule_changes_as_compute_grows(alpha, beta, noise):
+    """docs/scaling.md: without noise the largest rate rises and the shape stays; with it that falls and the decay is earlier."""
+    spent = np.array([1e4, 1e5])
+    law = Law(df.PowerLaw(alpha=alpha, beta=beta, inputs={"per_size": 1000.0}, noise=noise), 0.5, 1)
+    sizes = curves(law, sizes_for(law.data, spent[-1], None), spent).frontier.size
+    found = [searched(law, d, round(C / d)) for d, C in zip(sizes, spent, strict=True)]
+    assert all(one.certified for one in found)
+    (early, late), steps = (one.shape for one in found), [len(one.rates) for one in found]
+    lost = [
+        best_of_schedule(law, d, float(n), "constant")[1] / one.risk
+        for d, n, one in zip(sizes, steps, found, strict=True)
+    ]
+    assert lost[1] > 1.1 * lost[0] > 1.1
+    if noise:
+        assert late.peak < 0.95 * early.peak
+        assert late.held < early.held - 0.05
+    else:
+        assert late.peak > 1.05 * early.peak
+        assert abs(late.held - early.held) < 0.05
+        assert early.held > 0.8

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import dimfree as df
@@ -13,6 +14,7 @@ from dimfree.onepass.projected import companion
 from dimfree.onepass.projected.phases import phase
 from dimfree.onepass.projected.schedules import rates
 from dimfree.onepass.projected.step_by_step import stepwise_risks
+from dimfree.questions.scaling.figure import draw_plane
 from dimfree.questions.scaling.theory import Curves, Law
 from dimfree.questions.scaling.warnings import said_of
 from dimfree.questions.scaling.what_if import best_of_schedule
@@ -232,6 +234,14 @@ def test_the_command_writes_figure_json_and_results(tmp_path):
 
 def test_phases_of_the_figure_are_those_of_the_sheet():
     assert [phase(a, b).name for a, b in [(1, 0.7), (0.7, 1.2), (0.2, 0.2)]] == ["II", "III", "none"]
+
+
+def test_the_plane_of_phases_has_room_for_its_point():
+    for point in ((0.7, 1.2), (1.6, 2.4), (1.5, -0.6), (0.03, 0.6)):
+        axes = Figure().subplots()
+        draw_plane(axes, point)
+        for (low, high), at in zip((axes.get_xlim(), axes.get_ylim()), point, strict=True):
+            assert low < at < high
 
 
 def test_a_largest_size_that_hides_nothing_is_refused():

@@ -9,6 +9,9 @@ from typer.testing import CliRunner
 import dimfree as df
 from dimfree.cli.commands import app
 from dimfree.errors import ProblemError
+from dimfree.onepass.projected.estimate import estimate
+from dimfree.questions.scaling.theory import Law
+from dimfree.questions.scaling.warnings import said_of_rows
 
 
 def own_table(folder, rows, columns):
@@ -55,6 +58,23 @@ def test_the_answer_to_a_large_table_has_its_exponents_figure_and_numbers(tmp_pa
 @pytest.fixture(scope="module")
 def pixels():
     return df.scaling(features="digits", compute=(1e2, 1e4))
+
+
+@pytest.mark.parametrize(
+    ("noise", "sentence"),
+    [
+        (0.01, "by chance, from the only window in which the target is seen)"),
+        (50.0, "by the window of ranks), beta is not known."),
+    ],
+)
+def test_an_error_that_is_not_known_is_not_written_as_a_number(noise, sentence):
+    rng, j = np.random.default_rng(0), np.arange(1.0, 101)
+    x = rng.standard_normal((4000, 100)) * j**-0.7
+    y = x @ j**-1.2 + noise**0.5 * rng.standard_normal(4000)
+    found = estimate(x - x.mean(axis=0), y - y.mean())
+    (said,) = said_of_rows(Law(df.PowerLaw(), 0.5, 1), found)
+    assert sentence in said
+    assert "nan" not in said
 
 
 @pytest.mark.slow

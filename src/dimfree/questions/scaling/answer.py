@@ -135,8 +135,8 @@ class Scaling(Answer[OnePassProblem]):
             table.add_column(heading, justify="right")
         local, errors = f.local_exponents(), f.exponent_errors()
         for number in self.rows:
-            cells = [f"{v:.3g}" for v in (f.compute[number], f.risk[number], f.size[number], f.samples()[number])]
-            cells += [f"{f.samples()[number] / f.size[number]:.3g}"]
+            seen = f.risk[number], f.size[number], f.samples()[number], f.samples()[number] / f.size[number]
+            cells = [f"{f.compute[number]:.3g}", *("" if np.isnan(v) else f"{v:.3g}" for v in seen)]
             table.add_row(*cells, *(with_error(v[number], e[number]) for v, e in zip(local, errors, strict=True)))
         if np.isfinite(self.phase.size):
             table.add_row("C → ∞", *[""] * 4, f"{self.phase.size:.3f}", f"{self.phase.loss:.3f}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PHASES = ("none", "Ia", "Ib", "Ic", "II", "III", "IVa", "IVb")
 _COLOURS = ("#ffffff", "#a6cee3", "#cfe8f3", "#e6f3f9", "#b2df8a", "#fdbf6f", "#fb9a99", "#fddbd9")
 _CLOSE = 0.03  # of the asymptotic exponent, within which the slope is drawn
-_ALPHA, _BETA = (0.05, 1.3), (0.0, 1.5)
+_ALPHA, _BETA, _MARGIN, _LEAST = (0.05, 1.3), (0.0, 1.5), 0.2, 0.01
 
 
 def draw_scaling(found: "Scaling", figure: Figure) -> None:
@@ -28,18 +28,21 @@ def draw_scaling(found: "Scaling", figure: Figure) -> None:
     left, middle, right = figure.subplots(1, 3, width_ratios=(4, 3, 3))
     draw_risks(left, found)
     _draw_best(middle, found)
-    draw_plane(right)
     data, measured = found.law.data, found.estimate
     if isinstance(data, PowerLaw):
+        draw_plane(right, (data.alpha, data.beta))
         right.plot(
             [data.alpha], [data.beta], "o", color="black", mfc="white", ms=8, clip_on=False, label="this problem"
         )
         right.legend(frameon=False, loc="upper left")
-    elif measured is not None:
+    elif measured is not None and np.isfinite(measured.beta):
+        draw_plane(right, (measured.alpha, measured.beta))
         errors = [np.hypot(a, np.nan_to_num(b)) for a, b in zip(measured.by_chance, measured.by_window, strict=True)]
         point = ([measured.alpha], [measured.beta])
         right.errorbar(*point, errors[1], errors[0], fmt="o", color="black", mfc="white", ms=8, label="this table")
         right.legend(frameon=False, loc="upper left")
+    else:
+        draw_plane(right)
     figure.suptitle(
         f"{found.about()} (phase {found.phase.name}), rate {found.law.rate:.2g}/trace, {found.trained()}",
         fontsize=10,
@@ -94,9 +97,10 @@ def _draw_best(axes: Axes, found: "Scaling") -> None:
     axes.legend(frameon=False)
 
 
-def draw_plane(axes: Axes) -> None:
-    """The phases, by colour and name."""
-    alpha, beta, number = _plane()
+def draw_plane(axes: Axes, point: tuple[float, float] = (1.0, 1.0)) -> None:
+    """The phases, by colour and name; the plane is as large as a point needs."""
+    ends = tuple(_wide_enough(low, high, at) for (low, high), at in zip((_ALPHA, _BETA), point, strict=True))
+    alpha, beta, number = _plane(*ends)
     axes.pcolormesh(
         alpha, beta, number, cmap=ListedColormap(_COLOURS), vmin=-0.5, vmax=len(PHASES) - 0.5, rasterized=True
     )
@@ -106,10 +110,14 @@ def draw_plane(axes: Axes) -> None:
         axes.text(
             alpha[int(np.median(columns))], beta[int(np.median(rows))], words, ha="center", va="center", fontsize=9
         )
-    axes.set(xlabel="α (inputs)", ylabel="β (target)", xlim=_ALPHA, ylim=_BETA)
+    axes.set(xlabel="α (inputs)", ylabel="β (target)", xlim=ends[0], ylim=ends[1])
 
 
-@lru_cache(maxsize=1)
-def _plane() -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
-    alpha, beta = np.linspace(*_ALPHA, 251), np.linspace(*_BETA, 251)
+def _wide_enough(low: float, high: float, at: float) -> tuple[float, float]:
+    return low if at >= low else at - _MARGIN, high if at <= high else at + _MARGIN
+
+
+@lru_cache(maxsize=4)
+def _plane(alphas: tuple[float, float], betas: tuple[float, float]) -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
+    alpha, beta = np.linspace(max(alphas[0], _LEAST), alphas[1], 251), np.linspace(*betas, 251)
     return alpha, beta, np.array([[PHASES.index(phase(a, b).name) for a in alpha] for b in beta])

@@ -54,10 +54,19 @@ def said_of_rows(law: Law, found: Estimate | None) -> Iterator[str]:
         return
     others = ", ".join(f"{name} {100 * share:.0f} %" for name, share in found.phases.items())
     yield (
-        f"alpha = {found.alpha:.3f} (± {found.by_chance[0]:.3f} by chance, ± {found.by_window[0]:.2g} by the window of ranks)"
-        f", beta = {found.beta:.3f} (± {found.by_chance[1]:.3f}, ± {found.by_window[1]:.2g})"
+        f"alpha = {found.alpha:.3f} (± {found.by_chance[0]:.3f} by chance, ± {found.by_window[0]:.2g} by the window of ranks), "
+        + _beta(found)
         + (f"; phases of drawn tables and windows: {others}." if others else ".")
     )
+
+
+def _beta(found: Estimate) -> str:
+    if np.isnan(found.beta):
+        return "beta is not known"
+    by_chance = f"beta = {found.beta:.3f} (± {found.by_chance[1]:.3f}"
+    if np.isnan(found.by_window[1]):
+        return f"{by_chance} by chance, from the only window in which the target is seen)"
+    return f"{by_chance}, ± {found.by_window[1]:.2g})"
 
 
 def said_of_table(found: Estimate) -> Iterator[str]:
