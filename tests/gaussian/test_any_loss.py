@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, special, stats
 from scipy.stats import qmc
 
-from dimfree.functions.label_law import GaussianValues, LogisticClasses, Signs
+from dimfree.functions.label_law import GaussianValues, LogisticClasses, Signs, StudentValues
 from dimfree.functions.named import activation
 from dimfree.functions.sample_loss import (
     CorrelationLoss,
@@ -94,6 +94,16 @@ def test_the_clean_error_knows_nothing_of_the_noise_of_labels(labels):
     seen, clean = eqx.filter_jit(loss_errors)(task, ONE), np.arccos(0.4 / np.sqrt(1.3)) / np.pi
     assert float(seen.clean_error) == pytest.approx(clean, abs=1e-9)
     assert float(seen.test_error) > clean + 0.02
+
+
+def test_noise_without_a_variance_makes_that_of_steps_infinite_and_leaves_no_average_undefined():
+    def found(labels):
+        return AVERAGES(Task(activation("linear"), SIGNS, SquareLoss(), labels, jnp.asarray(0.2)), ONE, Rule(8))
+
+    heavy, plain = found(StudentValues(jnp.asarray(1.5))), found(GaussianValues())
+    assert heavy.Var[0, 0] == np.inf  # panels have weights of zero, at which an infinite E e² would not be a number
+    np.testing.assert_array_equal(heavy.D, plain.D)
+    np.testing.assert_array_equal(heavy.Psia, plain.Psia)
 
 
 def test_the_correlation_of_values_is_minus_the_overlap():

@@ -42,9 +42,18 @@ def is_linear(task: Task) -> bool:
 
 
 def averages(task: Task, state: Overlaps, rule: Rule, points: Float[Array, "b j"] | None = None) -> Averages:
-    """Equation (1.2), at other fixed points if they are given; a linear network of any width is one effective field."""
-    if _is_one_field(task, state):
-        return _of_linear(task, state, rule, points)
+    """Equation (1.2), at other fixed points if they are given; a linear network of any width is one effective field.
+
+    Psi^Var is infinite for unbounded errors of values whose noise has no variance.
+    """
+    found = _of_linear(task, state, rule, points) if _is_one_field(task, state) else _of_fields(task, state, rule, points)
+    if isinstance(task.labels, StudentValues) and isinstance(task.loss, SquareLoss | CorrelationLoss):
+        return found._replace(Var=jnp.where(jnp.isinf(noise_of(task).variance), jnp.inf, found.Var))
+    return found
+
+
+def _of_fields(task: Task, state: Overlaps, rule: Rule, points: Float[Array, "b j"] | None) -> Averages:
+    """The same over every unit; of a variance that is infinite the finite part."""
     if is_plane(task, state.a.shape[0], rule):
         plane = Plane(task, state, rule)
         return Averages(*plane.sums(lambda chosen: _driving(plane, chosen)))
@@ -138,6 +147,7 @@ def _of_errors(task: Task, points: Points, a: Array, p: int) -> tuple[Array, Arr
         return e1, plus * up**2 + (1 - plus) * down**2, last * up + (points.mean_last - last) * down
     assert points.f_star is not None
     e1, e2 = error_over_noise(task.loss, noise_of(task), points.f_star + 0 * f, points.f_star - f)
+    e2 = jnp.where(jnp.isinf(e2), 0.0, e2)  # infinity times a weight of zero would be no number
     return e1, e2, e1 * points.mean_last
 
 
