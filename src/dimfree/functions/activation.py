@@ -60,7 +60,12 @@ class Erf(Activation):
         return sqrt(2 / np.pi) * jnp.exp(-0.5 * x**2)
 
     def with_derivative(self, x: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-        """Both from one exponential: 1 - exp(-y²/2) erfcx(y/sqrt(2)) at y = |x|, to 1e-15 of one, in a third of the time."""
+        """Both from one exponential: 1 - exp(-y²/2) erfcx(y/sqrt(2)) at y = |x|, to 1e-15 of one, in less time.
+
+        In single precision the two functions of XLA take less.
+        """
+        if x.dtype == jnp.float32:
+            return self(x), self.derivative(x)
         y, growth = jnp.where(x < 0, -x, x), jnp.exp(jnp.minimum(0.5 * x**2, _FAR))  # y: |x| with a slope at 0
         tail = _in_four_parts(_scaled_tail(), (y - _MIDDLE) / (y + _MIDDLE)) / growth
         return jnp.where(x < 0, tail - 1, 1 - tail), sqrt(2 / np.pi) / growth

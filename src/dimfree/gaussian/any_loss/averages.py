@@ -46,7 +46,9 @@ def averages(task: Task, state: Overlaps, rule: Rule, points: Float[Array, "b j"
 
     Psi^Var is infinite for unbounded errors of values whose noise has no variance.
     """
-    found = _of_linear(task, state, rule, points) if _is_one_field(task, state) else _of_fields(task, state, rule, points)
+    found = (
+        _of_linear(task, state, rule, points) if _is_one_field(task, state) else _of_fields(task, state, rule, points)
+    )
     if isinstance(task.labels, StudentValues) and isinstance(task.loss, SquareLoss | CorrelationLoss):
         return found._replace(Var=jnp.where(jnp.isinf(noise_of(task).variance), jnp.inf, found.Var))
     return found
@@ -83,7 +85,7 @@ def lengthened(task: Task, state: Overlaps, rule: Rule) -> Float[Array, "p p"]:
 
     def terms(points: Points) -> Array:
         e2 = _of_errors(task, points, at.a, at.p)[1]
-        S, w = _stacked(points.slopes, e2), points.weights * e2 * (points.length - at.dimension)
+        S, w = _stacked(points.slopes, e2).reshape(at.p, -1), points.weights * e2 * (points.length - at.dimension)
         return jnp.outer(at.a, at.a) * ((S * w.reshape(-1)) @ S.T)
 
     back = jnp.argsort(at.order)
@@ -93,21 +95,24 @@ def lengthened(task: Task, state: Overlaps, rule: Rule) -> Float[Array, "p p"]:
 
 def _driving(at: Averaging | Plane, points: Points) -> tuple[Array, Array, Array]:
     e1, e2, e_last = (points.weights * e for e in _of_errors(at.task, points, at.a, at.p))
-    S, V, U = (_stacked(of_units, e1) for of_units in (points.slopes, points.values, points.students))
-    e1, e2, e_last = (e.reshape(-1) for e in (e1, e2, e_last))
-    drift = S * e1
-    seen = [drift @ U.T]
+    slopes, V, U = points.slopes, _stacked(points.values, e1), _stacked(points.students, e1)
+    if (
+        not isinstance(slopes, list) and slopes.shape[-1] < e1.shape[-1]
+    ):  # constant along rays: sums along these come first
+        drift, last, variance = (jnp.sum(e, axis=-1, keepdims=True) for e in (e1 * U, e_last, e2))
+    else:
+        slopes, drift, last, variance = _stacked(slopes, e1), e1 * U, e_last, e2
+    S, drift, V = (x.reshape(at.p, -1) for x in (slopes, drift, V))
+    seen = [S @ drift.T]
     if at.k > 1:
-        seen.append(drift @ _stacked(points.teachers[: at.k - 1], points.weights).T)
-    D = at.a[:, None] * jnp.concatenate([*seen, (S @ e_last)[:, None]], axis=1)
-    return D, jnp.outer(at.a, at.a) * ((S * e2) @ S.T), V @ e1
+        seen.append(S * e1.reshape(-1) @ _stacked(points.teachers[: at.k - 1], e1).reshape(at.k - 1, -1).T)
+    D = at.a[:, None] * jnp.concatenate([*seen, (S @ last.reshape(-1))[:, None]], axis=1)
+    return D, jnp.outer(at.a, at.a) * ((S * variance.reshape(-1)) @ S.T), V @ e1.reshape(-1)
 
 
-def _stacked(parts: list[Array] | Array, like: Array) -> Float[Array, "q n"]:
-    """A row for each part, along all points."""
-    if isinstance(parts, list):
-        parts = jnp.stack([jnp.broadcast_to(part, like.shape) for part in parts])
-    return parts.reshape(parts.shape[0], -1)
+def _stacked(parts: list[Array] | Array, like: Array) -> Float[Array, "q b n"]:
+    """An array of all parts, each along all points."""
+    return jnp.stack([jnp.broadcast_to(part, like.shape) for part in parts]) if isinstance(parts, list) else parts
 
 
 def _judged(task: Task, points: Points) -> tuple[Array, Array, Array]:

@@ -44,6 +44,7 @@ _LOOKS = 2**11  # of observables, which are averaged for every replica
 SCRAMBLES = 4  # independent sets of fixed points, of which the error is estimated
 ROUGH = 1e-4  # tolerance of solvers where averages jump as overlaps change
 _BENT = 1e-5  # the same where they bend, as points begin or cease to see a jump of the error
+_ROUNDED = 1e-6  # the same where points have single precision
 
 
 class Quadrature(NamedTuple):
@@ -86,11 +87,11 @@ def quadrature(task: Task, width: int) -> Quadrature:
 def roughness(task: Task, width: int) -> float:
     """At fixed points averages jump or bend as fields move, by less than points are wrong: solvers need not follow that.
 
-    They jump with the derivative of an activation that bends, and bend where errors of the loss jump.
+    They jump with the derivative of an activation that bends, and bend where errors of the loss jump; others are rounded.
     """
     if not quadrature(task, width).rule.sobol:
         return 0.0
-    bent = _BENT if task.loss.jumps or task.norm is not None else 0.0
+    bent = _BENT if task.loss.jumps or task.norm is not None else _ROUNDED
     return ROUGH if task.activation.kinks else bent
 
 

@@ -68,7 +68,11 @@ class Plane:
             fields, weights = jnp.concatenate([fields, -fields], axis=1), jnp.tile(weights, 2) / (2 * pi)
         r, w = self._radii(fields)
         students, mu = fields[:2, :, None] * r, fields[2, :, None] * r
-        values, slopes = self.task.activation.with_derivative(students)
+        sigma = self.task.activation
+        if _is_homogeneous(self.task):
+            values, slopes = sigma(students), sigma.derivative(fields[:2, :, None])  # slopes are constant along a ray
+        else:
+            values, slopes = sigma.with_derivative(students)
         f = 0.5 * (self.a[0] * values[0] + self.a[1] * values[1])
         right, last = self.posterior(mu, self.s)
         weights = weights[:, None] * w

@@ -3,12 +3,15 @@
 docs/theory/losses.md, section 2. Fields are u = L x with L the Cholesky factor of their covariance: teachers first, then
 students, at last the direction of the teacher that is integrated out. Coordinates are integrated from the last to the first;
 along each the panels are cut where activations bend, where labels change, and along the last student where the error does.
+
+Fixed points without panels are numbers of single precision, which rounds a thousand times less than so many points are wrong,
+in a fifth of the time.
 """
 
 from collections.abc import Callable
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -70,6 +73,7 @@ class Points(NamedTuple):
 
 
 Sums = Any  # a tree of arrays
+Numbers = TypeVar("Numbers")
 
 
 class _Walk(NamedTuple):
@@ -103,6 +107,9 @@ class Averaging:
         bottom = jnp.concatenate([P[E:, :E], M[:, E:].T, P[E:, E:]], axis=1)
         self.L = factor(jnp.concatenate([top, middle, bottom]), self.p + self.k)
         self.dimension = self.explicit + self.p  # of what is left to integrate
+        if rule.sobol and not self.cut:
+            single = _single((task, self.shear, self.a, self.taught, self.L))
+            self.task, self.shear, self.a, self.taught, self.L = single
 
     @property
     def sampled_fields(self) -> int:
@@ -118,7 +125,7 @@ class Averaging:
         """The sum of `terms`, which are weighted sums over points; the outermost coordinate of many is a loop."""
         rule, n = self.rule, self.dimension
         if rule.sobol:
-            return terms(self._sampled(points))
+            return jax.tree.map(lambda x: x.astype(jnp.float64), terms(self._sampled(points)))
         begin = _Walk(jnp.zeros((1, 0)), jnp.ones(1))
         if n == 1:
             return terms(self._finished(begin))
@@ -140,6 +147,7 @@ class Averaging:
         weights = jnp.full(x.shape[0], 1 / x.shape[0])
         if self.cut:
             return self._finished(_Walk(x, weights))
+        x, weights = _single((x, weights))
         return self._everywhere(x, weights[:, None])
 
     def _everywhere(self, x: Float[Array, "b n"], weights: Float[Array, "b 1"]) -> Points:
@@ -335,6 +343,11 @@ def _bends(sigma: Activation | None, mean: Float[Array, "b 1"], scale: Float[Arr
     short = jnp.broadcast_to(jnp.asarray(_SHORT), (mean.shape[0], len(_SHORT)))
     bends = jnp.broadcast_to(places, (mean.shape[0], places.size))
     return jnp.concatenate([short, standardised(bends, mean, scale)], axis=1)
+
+
+def _single(numbers: Numbers) -> Numbers:
+    """A tree with its arrays in single precision."""
+    return jax.tree.map(lambda x: x.astype(jnp.float32) if eqx.is_inexact_array(x) else x, numbers)
 
 
 def _not_zero(x: Float[Array, ""]) -> Float[Array, ""]:

@@ -72,7 +72,7 @@ class Posterior:
         assert isinstance(task.labels, Signs)
         self.flip, self.blur = task.labels.flip, task.Delta if task.labels.blurred else None
         self.width = jnp.sqrt(task.target.P[-1, -1])
-        self.edges, self.values = _boundaries(task, before, self.width, shear)
+        self.edges, self.values = (x.astype(before.dtype) for x in _boundaries(task, before, self.width, shear))
         ends = (jnp.full_like(self.edges[:, :1], x) for x in (0.0, 1.0))
         if self.blur is not None:  # f* = c + slope times the last field, and noise shifts its boundary
             c, upper = (along_last(task.target, before, end)[:, 0] for end in ends)
@@ -122,7 +122,7 @@ def _boundaries(
             return jnp.zeros((count, 1)), 0.5 * (1 + jnp.sign(along_last(target, before, sides)))
         case Committee() if shear is not None:
             rise = jnp.sign(target.second_layer[-1])
-            ends = (jnp.full((count, 1), end) for end in (-REACH, REACH))
+            ends = (jnp.full((count, 1), end, before.dtype) for end in (-REACH, REACH))
             edges = width * between(lambda x: rise * along_last(target, before, width * x, shear), *ends)
         case Committee():
             others = target.activation(before) @ target.second_layer[:-1] if target.units > 1 else jnp.zeros(count)
