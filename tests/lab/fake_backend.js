@@ -2,7 +2,7 @@
 // A backend without mathematics, for tests of the page alone: exponentials, a second description that refuses wide networks.
 const makeBackend = () => {
   const times = Array.from({ length: 61 }, (_, j) => 10 ** (-1 + j / 20));
-  const base = { dimension: 300, data: { kind: "teacher", noise: 0.001 }, network: { width: 4, activation: "erf" }, training: { learning_rate: 1 }, run: { seed: 0 } };
+  const base = { dimension: 300, data: { kind: "teacher", noise: 0.001 }, network: { width: 4, activation: "erf" }, training: { learning_rate: 1, batch: 1 }, run: { seed: 0 } };
   const xs = [-2, -1, 0, 1, 2];
   const CONTROLS = [
     { path: "training.learning_rate", label: "learning rate", help: "Size of a step.", group: "training", type: "number", scale: "log", min: 0.1, max: 10, live: true },
@@ -17,7 +17,7 @@ const makeBackend = () => {
   const variables = { M: { meaning: "overlaps of units and teachers", units: "1" } };
   const later = (ms, work) => { const timer = setTimeout(work, ms); return { cancel: () => clearTimeout(timer) }; };
   return {
-    hello: async () => ({ served: true, version: "test", problem: base, settings: [], gallery: [{ name: "quick", title: "A quick one", problem: { ...base, training: { learning_rate: 5 } } }],
+    hello: async () => ({ served: true, version: "test", problem: base, settings: [{ name: "plain", group: "fresh samples", title: "plain: a kind of data", problem: { ...base, training: { learning_rate: 2 } } }], gallery: [{ name: "quick", title: "A quick one", problem: { ...base, training: { learning_rate: 5 } } }],
       presets: [{ name: "wide", title: "Too wide on purpose", why: "The second description refuses wide networks.", problem: { ...base, network: { width: 16, activation: "erf" } } }, { name: "slow", title: "Slow on purpose", why: "", problem: { ...base, network: { width: 7, activation: "erf" } } }] }),
     controls: async (problem, change) => {
       let next = problem;

@@ -1,7 +1,12 @@
 """The page in a real browser, over a backend without mathematics: what a user does and what the page then shows."""
 
+import json
+
 import pytest
 from lab_user import drag, last_risks, pixels, problem_of, settle, slider, spoken, wait_for_curve
+
+import dimfree as df
+from dimfree.lab.phase import phase_of
 
 RATE = "training.learning_rate"
 
@@ -287,3 +292,100 @@ def test_copies_say_the_problem(tab, fake_page):
         "() => navigator.clipboard.readText().then(copied => copied.includes('#dimension=300&data.kind='))"
     )
     assert "exact" in spoken(page)
+
+
+@pytest.mark.slow
+def test_ticks_of_wide_decades_have_names_and_none_has_an_e(tab, fake_page):
+    """Pixels of a decade decide how many names there is room for."""
+    page = tab(fake_page)
+    ranges = [[[0.3, 1.0], True, 320], [[0.1, 1.0], True, 200], [[1e-6, 1.0], True, 320], [[-7e8, 2e8], False, 300]]
+    half, whole, many, linear = page.evaluate(
+        """ranges => ranges.map(([range, log, pixels]) =>
+        scales.make(range, log, 0, pixels).ticks.map(tick => tick.label).filter(Boolean))""",
+        ranges,
+    )
+    assert half == ["0.3", "0.4", "0.5", "0.6", "0.8", "1"]
+    assert whole == ["0.1", "0.2", "0.5", "1"]
+    assert many == ["10⁻⁶", "10⁻⁵", "10⁻⁴", "10⁻³", "0.01", "0.1", "1"]
+    assert linear == ["−6·10⁸", "−4·10⁸", "−2·10⁸", "0", "2·10⁸"]
+
+
+@pytest.mark.slow
+def test_a_curve_at_zero_and_a_band_down_to_nothing_leave_the_logarithmic_axis_alone(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "sgd")
+    page.wait_for_function("() => !lab.film.running()")
+    lowest = "() => Math.min(...lab.store.all().filter(one => one.real).flatMap(one => one.risk.mean))"
+    before = page.evaluate(lowest)
+    page.evaluate(
+        """() => { for (const one of lab.store.all()) {
+        if (one.real) one.risk.low = one.risk.low.map(() => 1e-12);
+        if (one.name === 'narrow') one.risk.mean = one.risk.mean.map(() => 0); } }"""
+    )
+    page.locator("#log-time").click()  # paints
+    page.locator("#legend", has_text="is 0, below a logarithmic axis").wait_for()
+    ends = page.evaluate("() => lab.risk.axes().y.domain")
+    assert before / 200 < ends[0] < before
+    page.locator("#log-risk").click()
+    page.wait_for_function("() => !/logarithmic/.test(document.querySelector('#legend').innerText)")
+
+
+@pytest.mark.slow
+def test_lists_of_problems_are_parted_and_open(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "exact")
+    groups = page.eval_on_selector_all("#open optgroup", "all => all.map(one => one.label)")
+    assert groups == ["fresh samples", "figures of the gallery", "problems that fail on purpose"]
+    page.select_option("#open", label="A quick one")
+    page.wait_for_function("() => lab.problem().training.learning_rate === 5")
+    page.select_option("#open", label="plain: a kind of data")
+    page.wait_for_function("() => lab.problem().training.learning_rate === 2")
+
+
+@pytest.mark.slow
+def test_names_of_regions_stand_inside_them_and_nothing_of_an_old_diagram_stays(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "exact")
+    part = json.dumps(phase_of(df.Problem()))
+    page.evaluate(f"() => {{ window.phasePart = {part}; }}")
+    page.evaluate("() => lab.take(window.phasePart)")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('#observable option')].some(o => o.value === 'phase diagram')"
+    )
+    page.select_option("#observable", label="phase diagram")
+    for width, height in ((1280, 720), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        settle(page)
+        boxes = page.eval_on_selector_all(
+            "#phase .region-name", "all => all.map(one => [one.textContent, one.getBBox().width])"
+        )
+        assert len(boxes) >= 2
+        corners = page.evaluate(
+            """() => [...document.querySelectorAll('#phase .region-name')].map(one => {
+            const frame = document.querySelector('#phase .frame').getBoundingClientRect(), box = one.getBoundingClientRect();
+            return [box.left - frame.left, frame.right - box.right, box.top - frame.top, frame.bottom - box.bottom]; })"""
+        )
+        assert min(map(min, corners)) > -1
+    assert page.locator("#meaning").inner_text().startswith("Here: ")
+    page.evaluate("() => lab.take({ part: 'phase', sentence: 'There is no such diagram.' })")
+    page.wait_for_function("() => document.querySelector('#phase').childElementCount === 0")
+    assert page.locator("#meaning").inner_text() == "There is no such diagram."
+
+
+@pytest.mark.slow
+def test_lines_over_one_number_of_the_problem_have_its_point(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "sgd")
+    page.wait_for_function("() => !lab.film.running()")
+    sketch = {"part": "sketch", "title": "learning curve", "meaning": "risk against noise", "label": "noise"}
+    sketch |= {"path": "data.noise", "x": [1e-4, 1e-3, 0.01], "lines": {"exact": [1e-4, 1e-3, 0.01]}}
+    page.evaluate(f"() => lab.take({json.dumps(sketch)})")
+    page.wait_for_function("() => document.querySelectorAll('#observable option').length > 1")
+    page.select_option("#observable", label="learning curve")
+    page.wait_for_function("() => document.querySelector('#meaning').innerText === 'Risk against noise'")
+    assert page.locator("#side-legend").inner_text().split("\n") == ["exact", "this problem", "real SGD"]
+    before = pixels(page, "#side-plot")
+    slider(page, "data.noise").press("ArrowRight")
+    page.wait_for_function("() => lab.problem().data.noise !== 0.001 && lab.store.all().some(one => one.real)")
+    settle(page)
+    assert pixels(page, "#side-plot") != before

@@ -56,7 +56,7 @@ def test_lines_differ_for_everybody_and_from_the_ground(ground):
         seen = {name: perceived(colours[name], vision) for name in LINES}
         nearest = min((np.linalg.norm(seen[one] - seen[other]), one, other) for one, other in combinations(LINES, 2))
         assert nearest[0] > 10, (vision, nearest)
-    for name in (*LINES, "sgd", "sgd2", "accent", "guess"):
+    for name in (*LINES, "sgd", "accent", "guess"):
         assert contrast(colours[name], colours["card"]) >= 3, name
     for name in ("ink", "dim", "good"):
         assert contrast(colours[name], colours["card"]) >= 4.5, name

@@ -13,8 +13,13 @@ from dimfree.lab.controls import controls_of
 from dimfree.lab.shelf import hello_of, plain_problem
 from stages import gating
 
-KINDS = [kind for one in df.settings() for kind in one.kinds("data")]
-GATES = ["teacher", "hypercube", "two-clusters", "given-points"]
+KINDS = [(kind, training) for one in df.settings() for kind in one.kinds("data") for training in one.kinds("training")]
+GATES = [
+    ("teacher", "one-pass"),
+    ("hypercube", "one-pass"),
+    ("two-clusters", "multi-pass"),
+    ("given-points", "gradient-flow"),
+]
 TYPES = {"number", "integer", "choice", "flag", "numbers", "text"}
 
 
@@ -22,9 +27,9 @@ def by_path(problem: df.Problem) -> dict[str, dict]:
     return {one["path"]: one for one in controls_of(problem)}
 
 
-@pytest.mark.parametrize("kind", gating(KINDS, GATES))
-def test_controls_of_every_kind_have_a_problem_at_their_ends(kind):
-    problem = df.Problem(data={"kind": kind})
+@pytest.mark.parametrize(("kind", "training"), gating(KINDS, GATES))
+def test_controls_of_every_kind_have_a_problem_at_their_ends(kind, training):
+    problem = df.Problem(data={"kind": kind}, training={"kind": training})
     found = controls_of(problem)
     assert len({one["path"] for one in found}) == len(found)
     json.dumps(found, allow_nan=False)
@@ -41,10 +46,10 @@ def test_controls_of_every_kind_have_a_problem_at_their_ends(kind):
             assert one["scale"] == "linear" or one["min"] > 0
 
 
-@pytest.mark.parametrize("kind", gating(KINDS, GATES))
-def test_every_choice_makes_a_problem_or_says_what_it_does_not_go_with(kind):
+@pytest.mark.parametrize(("kind", "training"), gating(KINDS, GATES))
+def test_every_choice_makes_a_problem_or_says_what_it_does_not_go_with(kind, training):
     """The model has an example of all that another kind needs."""
-    problem = df.Problem(data={"kind": kind})
+    problem = df.Problem(data={"kind": kind}, training={"kind": training})
     choices = [
         (one, choice["value"]) for one in controls_of(problem) if one["type"] == "choice" for choice in one["choices"]
     ]
@@ -137,6 +142,17 @@ def test_an_end_at_which_there_is_no_problem_is_drawn_in():
 
 def test_help_is_what_the_template_says():
     assert by_path(df.Problem())["training.batch"]["help"] == "fresh samples per step"
+
+
+def test_the_same_data_can_be_trained_on_in_another_setting():
+    control = by_path(df.Problem())["training.kind"]
+    assert [one["value"] for one in control["choices"]] == ["one-pass", "multi-pass"]
+    assert control["main"]
+    revisited = changed(df.Problem(dimension=50), {"training.kind": "multi-pass"})
+    assert (revisited.dimension, revisited.data.kind, revisited.training.kind) == (50, "teacher", "multi-pass")
+    assert by_path(revisited)["data.samples"]
+    assert changed(revisited, {"training.kind": "one-pass"}) == df.Problem(dimension=50)
+    assert "training.kind" not in by_path(df.Problem(data={"kind": "two-clusters"}))
 
 
 def test_another_setting_keeps_dimension_and_run():

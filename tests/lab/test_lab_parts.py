@@ -17,3 +17,13 @@ def test_a_number_of_very_many_units_is_sent_as_quintiles_of_all_replicas():
     assert part["variables"]["r1"]["meaning"].endswith("quintiles over units")
     assert (few["dims"], few["shape"]) == (["unit"], [5])
     np.testing.assert_allclose(few["values"], seen["a"].mean(axis=1))
+
+
+def test_an_experiment_says_what_is_run_and_only_sgd_counts_steps():
+    data, points_ = {"kind": "given-points"}, {"until": 1.0, "points": 3, "replicas": 2}
+    flows, seen = df.Problem(data=data, run=points_), {"risk": np.ones((3, 2))}
+    part = points(flows, df.experiments.NetworkFlow(), 0, flows.times, seen, 10.0)
+    assert (part["experiment"], part["steps"]) == ("gradient flow", None)
+    steps = df.Problem(run=points_)
+    part = points(steps, df.experiments.OverlapChain(), 0, steps.times, seen, 10.0)
+    assert (part["experiment"], part["steps"]) == ("SGD", steps.steps(1.0))

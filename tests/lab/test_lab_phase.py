@@ -1,11 +1,11 @@
-"""The phase diagram of the page: its regions are those of Python's formulas, and its point is the problem's."""
+"""The phase diagram and the learning curve of the page: their numbers are those of Python, their points the problem's."""
 
 import numpy as np
 import pytest
 from in_node import answered
 
 import dimfree as df
-from dimfree.lab.phase import phase_of
+from dimfree.lab.phase import phase_of, sketch_of
 from dimfree.questions.regimes.formulas import classify, edge, exponents
 
 _PATHS = ("dimension", "network.width", "training.learning_rate", "training.batch")
@@ -69,3 +69,23 @@ def test_problems_without_a_diagram_say_why_or_nothing():
     }
     other = next(one for one in df.settings() if not isinstance(df.Problem(), one.problem))
     assert phase_of(other.problem()) is None
+
+
+@pytest.mark.parametrize("kind", ["linear-teacher", pytest.param("sign-teacher", marks=pytest.mark.slow)])
+def test_the_learning_curve_of_a_problem_goes_through_its_theories(kind):
+    training = {"loss": "square" if kind == "linear-teacher" else "logistic", "weight_decay": 0.1}
+    problem = df.Problem(data={"kind": kind, "noise": 0.2}, training=training)
+    part = sketch_of(problem)
+    assert part["path"] == "data.samples"
+    samples = part["x"][::12]
+    expected = df.curve(problem, samples=samples, seeds=0)
+    assert part["lines"]["static"][::12] == pytest.approx(expected.theory["risk"], rel=1e-9)
+    at = problem.replace(**{"data.samples": samples[2]})
+    for name in ("static", "bayes-optimal"):
+        assert part["lines"][name][24] == pytest.approx(float(df.solve(at, name).risk.values.ravel()[0]), rel=1e-6)
+
+
+def test_problems_of_which_no_end_is_known_have_no_learning_curve():
+    assert sketch_of(df.Problem()) is None
+    assert sketch_of(df.Problem(data={"kind": "two-clusters"})) is None
+    assert sketch_of(df.Problem(data={"kind": "given-points"})) is None

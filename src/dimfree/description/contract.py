@@ -79,6 +79,7 @@ class Description(eqx.Module, Generic[M, S]):
     cites: eqx.AbstractClassVar[tuple[str, ...]]  # keys into references.bib
     models: eqx.AbstractClassVar[type[Model]]  # the problems that it applies to
     real: ClassVar[bool] = False  # whether it is an experiment, against which theories are measured
+    experiment: ClassVar[str] = "SGD"  # what is then run, in the words of a legend
     stochastic: ClassVar[bool] = False  # whether its numbers are random, so that another key gives others
     scatters: ClassVar[bool] = (
         False  # whether replicas scatter as runs of SGD do; if not, they are estimates of one number

@@ -1,6 +1,6 @@
 """The controls of a problem, made from its models: one for every key that a page can change."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain, combinations
 from math import isinf
 from pathlib import Path
@@ -15,7 +15,7 @@ from dimfree.lab.shapes import shape_of, shapes
 from dimfree.problem import Problem
 from dimfree.problem.activation import Hermite, written_function
 from dimfree.problem.section import Section
-from dimfree.registry import setting_of
+from dimfree.registry import setting_of, settings
 
 Control = dict[str, Any]
 _NONE = "none"
@@ -37,7 +37,8 @@ def _of_field(problem: Problem, section: Section, name: str, path: str) -> Itera
     held, value = holds(type(section), name), getattr(section, name)
     about = _about(problem, section, path, held)
     if held.kinds and not held.examples:
-        yield from _kind(_about(problem, section, path, held, ".kind"), held, value)
+        kinds = _trainings(problem) if path == "training" else held.kinds
+        yield from _kind(_about(problem, section, path, held, ".kind"), kinds, held.optional, value)
     elif held.examples or (held.words and not held.numeric) or isinstance(value, str):
         yield from _choice(about, held, value)
     if isinstance(value, Section):
@@ -63,14 +64,21 @@ def _about(problem: Problem, section: Section, path: str, held: Holds, of: str =
     } | ({"optional": True} if held.optional else {})
 
 
-def _kind(about: Control, held: Holds, value: object) -> Iterator[Control]:
+def _trainings(problem: Problem) -> dict[str, type[Section]]:
+    """How one can train on such data: in the setting of the problem, and in others that know the kind of data."""
+    data: Any = getattr(problem, "data")  # noqa: B009  # every setting has one
+    knowing = [one.problem for one in settings() if data.kind in one.kinds("data")]
+    return {kind: one for each in knowing for one in each.sections("training") if (kind := one.own_kind()) is not None}
+
+
+def _kind(about: Control, kinds: Mapping[str, type[Section]], optional: bool, value: object) -> Iterator[Control]:
     """Which section stands here; kinds that need a file or a matrix are written in a problem file only."""
-    known = {kind: one for kind, one in held.kinds.items() if needed(one) is not None}
+    known = {kind: one for kind, one in kinds.items() if needed(one) is not None}
     current = getattr(value, "kind", None)
-    if len(known) + held.optional < 2:
+    if len(known) + optional < 2:
         return
     choices = [{"value": kind, "label": kind, "help": title_of(one)} for kind, one in known.items()]
-    extra = [_named(None)] if held.optional else []
+    extra = [_named(None)] if optional else []
     given = [] if current is None or current in known else [_named(current)]
     yield about | {"type": "choice", "value": current, "choices": [*extra, *choices, *given]}
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimfree.comparison.comparison import Comparison
-from dimfree.description import AnyDescription, Times, Values
+from dimfree.description import AnyDescription, Description, Times, Values
 from dimfree.drawing import band
 from dimfree.problem import Problem
 from dimfree.registry import setting_of
@@ -58,9 +58,16 @@ def points(
         "times": times.tolist(),
         **_observed(problem, one, seen),
         "variables": _variables(problem, one, seen),
-        "steps": problem.steps(float(times[-1])),
+        "experiment": one.experiment,
+        "steps": problem.steps(float(times[-1])) if one.experiment == Description.experiment else None,
         "steps_per_second": round(speed),
     }
+
+
+def sketch(drawn: Mapping[str, Any]) -> Part:
+    """Lines over one key of the problem, by the names of theories."""
+    lines = {name: _numbers(values) for name, values in drawn["lines"].items()}
+    return {"part": "sketch", **drawn, "x": drawn["x"].tolist(), "lines": lines}
 
 
 def refusal(name: str, sentence: str) -> Part:

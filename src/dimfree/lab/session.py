@@ -18,7 +18,7 @@ from dimfree.lab.controls import controls_of
 from dimfree.lab.experiment import simulated
 from dimfree.lab.export.script import has_chain
 from dimfree.lab.live import Stop, StoppedError, prepared, solved
-from dimfree.lab.phase import phase_of
+from dimfree.lab.phase import phase_of, sketch_of
 from dimfree.lab.shelf import hello_of, plain_problem
 from dimfree.lab.texts import as_text
 from dimfree.problem import Problem
@@ -70,10 +70,12 @@ class Lab:
         return answer | {"slow": has_chain(problem)}
 
     def solve(self, problem: Problem, stop: Stop) -> Iterable[parts.Part]:
-        """The phase diagram of a problem, which is there at once, and its theories."""
+        """The phase diagram of a problem, which is there at once, its theories, and what else is known of it."""
         if (phase := phase_of(problem)) is not None:
             yield phase
         yield from solved(prepared(problem), self.accounts, stop)
+        if not stop() and (sketch := sketch_of(problem)) is not None:
+            yield sketch
 
     def simulate(self, problem: Problem, stop: Stop) -> Iterable[parts.Part]:
         """Real SGD of a problem."""

@@ -61,7 +61,9 @@ def _kinds() -> list[Plain]:
     found = []
     for setting in settings():
         for kind in setting.kinds("data"):
-            problem = Problem(**{"data": {"kind": kind}, **_listed()["kinds"].get(kind, {})})
+            changes = _listed()["kinds"].get(kind, {})
+            training = {"kind": setting.kinds("training")[0], **changes.get("training", {})}
+            problem = Problem(**{**changes, "data": {"kind": kind}, "training": training})
             section = getattr(problem, "data")  # noqa: B009  # every setting has one
             assert isinstance(section, Section)
             title = f"{kind}: {title_of(type(section))}"

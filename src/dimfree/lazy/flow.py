@@ -36,6 +36,7 @@ class NetworkFlow(Evolution[LazyModel, Key[Array, ""], Networks]):
     """Gradient flow of the network itself; replicas are networks of independent starts on the one data set."""
 
     name: ClassVar[str] = "network-flow"
+    experiment: ClassVar[str] = "gradient flow"
     summary: ClassVar[str] = "real gradient flow of a two-layer network on given points, all weights moving"
     cites: ClassVar[tuple[str, ...]] = ("chizat2019",)
     models: ClassVar[type[LazyModel]] = LazyModel

@@ -78,6 +78,7 @@ class Question(Generic[P]):
     )  # how its default problem differs from that of its setting
     quick: bool = False  # answered within a moment, so that files are written only on request
     plane: str = ""  # module:function(problem) -> a diagram as data, in which the problem is a point
+    sketch: str = ""  # module:function(problem) -> its answer as lines over one key of the problem, as data
 
     def example(self) -> P:
         """The problem that the question is asked about when none is given."""
@@ -115,9 +116,16 @@ class Question(Generic[P]):
 
     def plane_of(self, problem: "Problem") -> dict[str, object] | None:
         """The diagram in which a problem is a point, as plain data; None for problems that it is not about."""
-        if not self.plane or not isinstance(problem, imported(self.problem)):
+        return self._drawn(self.plane, problem)
+
+    def sketch_of(self, problem: "Problem") -> dict[str, object] | None:
+        """The answer as lines over one key of the problem, whose value lies on them; None for problems that it is not about."""
+        return self._drawn(self.sketch, problem)
+
+    def _drawn(self, path: str, problem: "Problem") -> dict[str, object] | None:
+        if not path or not isinstance(problem, imported(self.problem)):
             return None
-        drawn: dict[str, object] = imported(self.plane)(problem)
+        drawn: dict[str, object] | None = imported(path)(problem)
         return drawn
 
     def ask(self, problem: "Problem", watch: PartWatcher, **options: object) -> "Answer[P]":

@@ -38,6 +38,7 @@ class Fitted(Memory[EndModel, None]):
     """The minimum itself, on finite data sets: every replica has data of its own."""
 
     name: ClassVar[str] = "fitted"
+    experiment: ClassVar[str] = "fits"
     summary: ClassVar[str] = (
         "real learners on drawn data: scikit-learn's ridge, logistic regression, SVC and SVR, and Huber's loss by SciPy"
     )

@@ -13,7 +13,7 @@ const lab = (() => {
 
   let hello = null, problem = null, list = [], solving = null, waiting = false;
   let spent = 0, moving = null, arrived = null;  // ms of work; the oldest change that is not asked yet; the one that is answered
-  let dirty = false, resting = 0, saving = 0, guessed = "", opened = { open: false }, phase = null, slowly = false;
+  let dirty = false, resting = 0, saving = 0, guessed = "", opened = { open: false }, phase = null, sketch = null, slowly = false;
   let initial = new Map();  // values of controls where the page began
   let steps = false;  // whether one step can be shown
   let slowest = "", going = "";  // what is said of a theory that takes long, before its first points and after them
@@ -54,7 +54,7 @@ const lab = (() => {
     risk.show({ series, x, y: { log: logRisk, label: "risk" } });
     dom.by("log-time").setAttribute("aria-pressed", String(logTime));
     dom.by("log-risk").setAttribute("aria-pressed", String(logRisk));
-    panels.legend(dom.by("legend"), store, { ontoggle: (name) => { store.toggle(name); paint(); } });
+    panels.legend(dom.by("legend"), store, { log: logRisk, ontoggle: (name) => { store.toggle(name); paint(); } });
     panels.refusals(dom.by("refusals"), store, opened);
     dom.by("thaw").hidden = !store.frozen().length;
     wait(all);
@@ -75,19 +75,21 @@ const lab = (() => {
   const drawSide = (x, hidden) => {
     const known = panels.observables(store), names = [...known.keys()];
     if (units.any(store)) names.push(units.NAME);
+    if (sketch) names.push(sketch.title);
     if (phase && (names.length || !phase.sentence)) names.push(PHASE);
-    const name = names.includes(view.observable) ? view.observable : panels.first(store, names);
+    const name = names.includes(view.observable) ? view.observable : panels.first(store, names, sketch && sketch.title);
     choices(dom.by("observable"), names, name, (one) => one);
-    showSide(name === PHASE, name === units.NAME);
+    const sketched = !!sketch && name === sketch.title;
+    showSide(name === PHASE, name === units.NAME || sketched);
     dom.by("side").classList.toggle("empty", !name);
     if (name === PHASE) {
       dom.by("account").hidden = true;
-      dom.by("meaning").textContent = phase.sentence || phase.title;
-      diagram.show(phase, Object.fromEntries(Object.keys(phase.numbers || {}).map((path) => [path, values.get(problem, path)])));
+      dom.by("meaning").textContent = panels.together(diagram.show(phase, Object.fromEntries(Object.keys(phase.numbers || {}).map((path) => [path, values.get(problem, path)]))));
       return;
     }
     if (!name) return;
     if (name === units.NAME) { drawUnits(hidden); return; }
+    if (sketched) { drawSketch(hidden); return; }
     const { meaning, shape } = known.get(name);
     const { shown, legend, left, theory } = panels.series(store, name, view.account);
     const having = shape.reduce((n, m) => n * m, 1) > 1 ? store.all().filter((one) => !one.real && (one.observables || {})[name]).map((one) => one.name) : [];
@@ -109,11 +111,23 @@ const lab = (() => {
     side.show({ series: hidden ? [] : shown, x: { log: false, label: "m" }, y: { log: false, label: "q" } });
     explain(legend);
   };
-  const showSide = (asPhase, asUnits) => {
-    const slow = slowly && !asPhase && !asUnits;
+  // Theories over one number of the problem, and its own value with what SGD has there.
+  const drawSketch = (hidden) => {
+    const at = values.get(problem, sketch.path), run = store.all().find((one) => one.real), last = run && run.times.length - 1;
+    const lines = Object.entries(sketch.lines).map(([name, y]) => ({ ...curves.styleOf(name, false), x: sketch.x, y, width: 2.2 }));
+    const ends = scales.extent(lines.map((one) => one.y), true) || [1, 1];
+    const ours = { x: [at, at], y: ends, colour: "--dim", dash: [2, 3], width: 1.4 };
+    const end = run ? [{ ...curves.MARK, x: [at], y: [run.risk.mean[last]], low: run.risk.low && [run.risk.low[last]], high: run.risk.high && [run.risk.high[last]], bars: true, size: 4.5 }] : [];
+    dom.by("account").hidden = true;
+    dom.by("meaning").textContent = sketch.meaning;
+    side.show({ series: hidden ? [] : [...lines, ours, ...end], x: { log: true, label: sketch.label }, y: { log: true, label: "" } });
+    explain([...Object.keys(sketch.lines).map((name, j) => [lines[j], name]), [ours, "this problem"], ...(run ? [[end[0], panels.experiment(run)]] : [])]);
+  };
+  const showSide = (asPhase, other) => {
+    const slow = slowly && !asPhase && !other;
     const shown = { phase: asPhase, "slow-steps": slow, "side-plot": !asPhase && !slow, "side-legend": !asPhase && !slow };
     for (const [id, on] of Object.entries(shown)) if (dom.by(id).hidden === on) dom.by(id).hidden = !on;
-    dom.by("slow-bar").hidden = asPhase || asUnits || !steps;
+    dom.by("slow-bar").hidden = asPhase || other || !steps;
     dom.by("slow-next").hidden = !slow;
   };
   // The point of the phase diagram moves numbers at once, and the structure when it is put down.
@@ -159,6 +173,7 @@ const lab = (() => {
     }
     if (part.part === "points") { status.steps = part.steps; status.speed = part.steps_per_second; }
     if (part.part === "phase") phase = part;
+    if (part.part === "sketch") sketch = part;
     if (part.part === "verdict") panels.verdict(dom.by("verdict"), part);
     if (part.part === "error") say(part.sentence);
     report();
@@ -269,7 +284,7 @@ const lab = (() => {
       dom.by("why").textContent = why || "";
       say("");
       panel.show(list, embed.length ? embed : null);
-      if (other) { dom.by("verdict").style.minHeight = ""; store.clear(); phase = null; view.logTime = view.logRisk = null; Object.assign(view, first.view); first.view = {}; }
+      if (other) { dom.by("verdict").style.minHeight = ""; dom.refill(dom.by("verdict")); store.clear(); phase = sketch = null; view.logTime = view.logRisk = null; Object.assign(view, first.view); first.view = {}; }
       moved();
     } catch (refused) {
       if (mine === asked) say(refused.sentence || String(refused.message || refused));
@@ -343,10 +358,11 @@ const lab = (() => {
 
   // ---- problems to open
   const shelves = () => {
-    const select = dom.by("open"), shelf = [["Settings", hello.settings], ["Gallery", hello.gallery], ["Presets", hello.presets]];
-    const all = [];
+    const select = dom.by("open"), shelf = new Map(), all = [];
+    for (const one of hello.settings) shelf.set(one.group, [...(shelf.get(one.group) || []), one]);
+    shelf.set("figures of the gallery", hello.gallery).set("problems that fail on purpose", hello.presets);
     for (const [name, members] of shelf) {
-      if (!members || !members.length) continue;
+      if (!members.length) continue;
       select.append(dom.el("optgroup", { label: name }, members.map((one) => dom.el("option", { value: String(all.push(one) - 1) }, one.title || one.name))));
     }
     select.hidden = !all.length;
@@ -374,5 +390,5 @@ const lab = (() => {
   const repaint = () => { risk.redraw(); side.redraw(); };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
   const ready = begin();
-  return { ready, measured, problem: () => problem, store, film };
+  return { ready, measured, problem: () => problem, store, film, risk, take };
 })();

@@ -5,12 +5,12 @@ const curves = (() => {
     { colour: "--c1", dash: null }, { colour: "--c2", dash: [8, 4] }, { colour: "--c3", dash: [2, 3] }, { colour: "--c4", dash: [10, 3, 2, 3] },
     { colour: "--c5", dash: [5, 3] }, { colour: "--c6", dash: [1, 2] }, { colour: "--c7", dash: [12, 4] },
   ];
-  const MARKS = [{ colour: "--sgd", shape: "circle" }, { colour: "--sgd2", shape: "diamond" }];
+  const MARK = { colour: "--sgd", shape: "circle" };  // of the one experiment that is shown
   const styles = new Map();
-  const counts = { lines: 0, marks: 0 };
-  // A description keeps its colour until another structure is shown, whose descriptions begin with the first: no two share one.
+  // A theory keeps its colour until another structure is shown, whose theories begin with the first: no two share one.
   const styleOf = (name, real) => {
-    if (!styles.has(name)) styles.set(name, real ? MARKS[counts.marks++ % MARKS.length] : LINES[counts.lines++ % LINES.length]);
+    if (real) return MARK;
+    if (!styles.has(name)) styles.set(name, LINES[styles.size % LINES.length]);
     return styles.get(name);
   };
 
@@ -47,7 +47,7 @@ const curves = (() => {
       for (const name of [...refusals.keys()]) if (!fresh.has(name)) refusals.delete(name);
     };
     const dropReal = () => { for (const [name, one] of [...found]) if (one.real) found.delete(name); };
-    const clear = () => { found.clear(); refusals.clear(); warnings.clear(); styles.clear(); counts.lines = counts.marks = 0; };
+    const clear = () => { found.clear(); refusals.clear(); warnings.clear(); styles.clear(); };
 
     // A theory that waits until the sliders rest is pale while its curve is that of another position.
     const isOld = (one) => !!one.resting && !fresh.has(one.name);
@@ -71,5 +71,5 @@ const curves = (() => {
     };
     return { take, begin, finish, dropReal, clear, all, freeze, thaw, toggle, risks, refusals, warnings, hidden, frozen: () => frozen };
   };
-  return { create, styleOf, LINES };
+  return { create, styleOf, LINES, MARK };
 })();

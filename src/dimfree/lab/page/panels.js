@@ -10,13 +10,16 @@ const panels = (() => {
     return true;
   };
 
-  const legend = (host, store, { ontoggle }) => {
-    if (!news(host, store.all().map((one) => [one.name, one.label, !!one.risk.low, !!one.resting, one.note]), [...store.hidden], store.frozen().map((one) => one.title))) return;
+  const experiment = (one) => `real ${one.experiment || "SGD"}`;
+  const NOWHERE = "is 0, below a logarithmic axis";
+  const legend = (host, store, { ontoggle, log }) => {
+    const below = (one) => log && !one.risk.mean.some((y) => y > 0);
+    if (!news(host, store.all().map((one) => [one.name, one.label, !!one.risk.low, !!one.resting, one.note, below(one)]), [...store.hidden], store.frozen().map((one) => one.title))) return;
     const items = store.all().map((one) => {
       const style = curves.styleOf(one.name, one.real), off = store.hidden.has(one.name);
-      const name = one.label || one.name, note = one.real ? `${name}: ${one.risk.low ? "mean of the runs, and their band" : "one run"}` : one.note || (one.resting ? "when the sliders rest" : "");
+      const name = one.label || one.name, note = one.real ? `${name}: ${one.risk.low ? "mean of the runs, and their band" : "one run"}` : one.note || (one.resting ? "when the sliders rest" : below(one) ? NOWHERE : "");
       return dom.el("button", { class: "chip", type: "button", "aria-pressed": String(!off), title: off ? "show" : "hide", onclick: () => ontoggle(one.name) },
-        plot.swatch(style), dom.el("span", {}, one.real ? "real SGD" : name), note && dom.el("small", {}, note));
+        plot.swatch(style), dom.el("span", {}, one.real ? experiment(one) : name), note && dom.el("small", {}, note));
     });
     if (store.frozen().length) items.push(dom.el("span", { class: "chip still" }, plot.swatch({ colour: "--frozen" }), `frozen: ${store.frozen().map((one) => one.title).join("; ")}`));
     dom.refill(host, items);
@@ -31,17 +34,17 @@ const panels = (() => {
   const refusals = (host, store, opened) => {
     const sentences = [...store.refusals];
     if (!news(host, sentences, [...store.warnings])) return;
-    const warned = grouped(store.warnings).map(([name, sentence]) => dom.el("p", { class: "warning" }, dom.el("b", {}, name), " ", sentence));
+    const warned = grouped(store.warnings).map(([name, sentence]) => dom.el("p", { class: "warning" }, dom.el("b", {}, name), " ", together(sentence)));
     if (!sentences.length) { dom.refill(host, warned); return; }
     const names = sentences.map(([name]) => name);
-    const list = dom.el("ul", {}, grouped(sentences).map(([name, sentence]) => dom.el("li", {}, dom.el("b", {}, name), " ", sentence)));
+    const list = dom.el("ul", {}, grouped(sentences).map(([name, sentence]) => dom.el("li", {}, dom.el("b", {}, name), " ", together(sentence))));
     const box = dom.el("details", { open: opened.open, ontoggle: () => { opened.open = box.open; } },
       dom.el("summary", {}, sentences.length === 1 ? "Not drawn here: " : `${sentences.length} are not drawn here: `, dom.el("span", {}, names.join(", "))), list);
     dom.refill(host, warned, box);
   };
 
   // A line never ends between a number and what belongs to it.
-  const together = (text) => text.replace(/(\d) %/g, "$1\u00a0%").replace(/\bt = (?=\d)/g, "t\u00a0=\u00a0");
+  const together = (text) => text.replace(/(\d) %/g, "$1\u00a0%").replace(/ ([=+]) /g, "\u00a0$1\u00a0");
 
   const GRADES = [["does not hold", "fails", "✗"], ["not resolved", "open", "?"], ["holds until", "part", "◐"], ["holds in part", "part", "◐"], ["holds", "holds", "✓"], ["impossible", "fails", "✗"]];
   const verdict = (host, part) => {
@@ -67,10 +70,10 @@ const panels = (() => {
     return found;
   };
 
-  // The first observable that is not the same at all times; a page opens with it.
-  const first = (store, names) => {
+  // The first observable that is not the same at all times, with which a page opens; or what is shown where nothing moves.
+  const first = (store, names, still) => {
     const moves = ({ values }) => values.some((row) => row && row.some((number, entry) => number !== (values[0] || [])[entry]));
-    return names.find((name) => store.all().some((one) => (one.observables || {})[name] && moves(one.observables[name]))) || names[0];
+    return names.find((name) => store.all().some((one) => (one.observables || {})[name] && moves(one.observables[name]))) || still || names[0];
   };
 
   const MOST = 24;  // lines of one observable
@@ -100,12 +103,12 @@ const panels = (() => {
     for (let entry = 0; entry < most; entry++) {
       const style = curves.LINES[(shape.length > 1 ? entry % last : entry) % curves.LINES.length];
       if (theory && !theory.real) shown.push({ colour: style.colour, name: entryName(name, shape, entry), x: theory.times, y: column(theory.observables[name], entry), width: 1.9 });
-      if (runs) shown.push({ colour: "--sgd", shape: "circle", x: runs.times, y: column(runs.observables[name], entry), size: 2.6 });
+      if (runs) shown.push({ ...curves.MARK, x: runs.times, y: column(runs.observables[name], entry), size: 2.6 });
     }
     const what = (dims[dims.length - 1] || "entry").replace(/_$/, "");
     for (let index = 0; index < Math.min(shape.length > 1 ? last : most, 6); index++) legend.push([{ colour: curves.LINES[index % curves.LINES.length].colour }, `${what} ${index + 1}`]);
-    if (runs) legend.push([{ colour: "--sgd", shape: "circle" }, "real SGD"]);
+    if (runs) legend.push([curves.MARK, experiment(runs)]);
     return { shown, legend, left: size - most, theory: theory && !theory.real ? theory.name : null };
   };
-  return { legend, refusals, verdict, observables, first, entryName, series, news, unrun };
+  return { legend, refusals, verdict, observables, first, entryName, experiment, series, news, unrun, together };
 })();

@@ -27,10 +27,18 @@ const plot = (() => {
       return (name) => (name.startsWith("--") ? style.getPropertyValue(name).trim() : name);
     };
 
+    // From the lowest to the highest; on a logarithmic axis a band that falls to nothing is cut off below the lines.
+    const heights = (series) => {
+      const { log } = picture.y, lines = scales.extent(series.map((one) => one.y), log);
+      const bands = scales.extent(series.flatMap((one) => [one.low || [], one.high || []]), log);
+      if (!lines || !bands) return lines;
+      return [Math.min(lines[0], log ? Math.max(bands[0], lines[0] / 30) : bands[0]), Math.max(lines[1], bands[1])];
+    };
+
     const frame = (pick) => {
       const plain = picture.series.filter((one) => one.scaled !== false);
       const x = picture.x.domain || scales.extent(plain.map((one) => one.x), picture.x.log) || [picture.x.log ? 0.1 : 0, 1];
-      const y = scales.extent(plain.flatMap((one) => [one.y, one.low || [], one.high || []]), picture.y.log);
+      const y = heights(plain);
       axes = {
         x: scales.make(x[0] < x[1] ? x : [x[0], x[0] + 1], picture.x.log, MARGIN.left, width - MARGIN.right),
         y: scales.make(picture.y.domain || scales.settled(y, picture.y.log), picture.y.log, height - MARGIN.bottom, MARGIN.top),
@@ -84,17 +92,34 @@ const plot = (() => {
       for (const j of there.reverse()) context.lineTo(axes.x.at(one.x[j]), axes.y.at(low[j]));
       context.fill();
       if (one.bars) {
+        const marked = marks(one);
         context.globalAlpha = 0.75;
         context.strokeStyle = colour;
         context.lineWidth = 1.4;
         context.beginPath();
-        for (const j of there) {
+        for (const j of there.filter((j) => marked.includes(j))) {
           const x = axes.x.at(one.x[j]);
           context.moveTo(x, axes.y.at(one.high[j])); context.lineTo(x, axes.y.at(low[j]));
         }
         context.stroke();
       }
       context.globalAlpha = 1;
+    };
+    // Which points have a marker: those that would cover each other are left out, but never the last one.
+    const marks = (one) => {
+      const last = one.x.length - 1, kept = [];
+      let at = -Infinity;
+      for (let j = 0; j <= last; j++) {
+        if (!drawable(one, one.y, j)) continue;
+        const x = axes.x.at(one.x[j]);
+        if (!one.every && x - at < 3.6 * one.size) {
+          if (j < last) continue;
+          kept.pop();
+        }
+        at = x;
+        kept.push(j);
+      }
+      return kept;
     };
     const marker = (shape, x, y, r) => {
       context.beginPath();
@@ -118,14 +143,7 @@ const plot = (() => {
           context.fillStyle = colour;
           context.strokeStyle = pick("--card");
           context.lineWidth = 1;
-          let last = -Infinity;  // markers that would cover each other are left out; the last one is always there
-          for (let j = 0; j < one.x.length; j++) {
-            if (!drawable(one, one.y, j)) continue;
-            const x = axes.x.at(one.x[j]);
-            if (!one.every && x - last < 3.6 * one.size && j < one.x.length - 1) continue;
-            last = x;
-            marker(one.shape, x, axes.y.at(one.y[j]), one.size);
-          }
+          for (const j of marks(one)) marker(one.shape, axes.x.at(one.x[j]), axes.y.at(one.y[j]), one.size);
         } else {
           context.strokeStyle = colour;
           context.globalAlpha = one.alpha || 1;

@@ -14,13 +14,14 @@ const scales = (() => {
 
   const logarithmic = ([low, high], from, to) => {
     const a = Math.log10(low), b = Math.log10(high), slope = (to - from) / (b - a);
-    const ticks = [];
+    const ticks = [], wide = Math.abs(slope);  // pixels of a decade
+    const heads = wide < 130 ? [1] : wide < 420 ? [1, 2, 5] : [1, 2, 3, 4, 5, 6, 8];
     const every = Math.max(1, Math.ceil((Math.floor(b) - Math.ceil(a)) / (Math.abs(to - from) / 46)));
     for (let power = Math.floor(a); power <= Math.ceil(b); power++) {
-      for (let head = 1; head < (Math.abs(slope) < 24 ? 2 : 10); head++) {  // no grid within a decade of few pixels
+      for (let head = 1; head < (wide < 24 ? 2 : 10); head++) {  // no grid within a decade of few pixels
         const value = head * 10 ** power;
         if (value < low * (1 - 1e-9) || value > high * (1 + 1e-9)) continue;
-        const named = head === 1 ? power % every === 0 : b - a < 1.3 && (head === 2 || head === 5);
+        const named = heads.includes(head) && power % every === 0;
         ticks.push({ value, major: head === 1, label: named ? tag(value, head, power) : "" });
       }
     }
@@ -28,13 +29,15 @@ const scales = (() => {
   };
   const tag = (value, head, power) => (power >= -2 && power <= 3 ? String(+value.toPrecision(2)) : (head === 1 ? "" : head + "·") + "10" + values.raised(power));
 
+  const plain = (text) => text.replace(/e(.+)$/, (_, power) => "·10" + values.raised(power)).replace("-", "−");
+
   const linear = ([low, high], from, to) => {
     const slope = (to - from) / (high - low), ticks = [];
     const wanted = Math.max(2, Math.abs(to - from) / 58), raw = (high - low) / wanted, unit = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((n) => n * unit).find((n) => n >= raw * 0.999);
     for (let n = Math.ceil(low / step - 1e-9); n * step <= high + step * 1e-9; n++) {
       const value = n * step;
-      ticks.push({ value, major: true, label: values.short(+value.toPrecision(10), 4) });
+      ticks.push({ value, major: true, label: plain(values.short(+value.toPrecision(10), 4)) });
     }
     return { domain: [low, high], log: false, ticks, at: (x) => from + (x - low) * slope, back: (pixel) => low + (pixel - from) / slope };
   };

@@ -20,7 +20,7 @@ const units = (() => {
     const theory = theories.find((one) => one.name === account) || theories[0], last = (runs || theory).times.length - 1, time = (runs || theory).times[last];
     const at = (one) => one.times.filter((t) => t <= time * (1 + 1e-9)).length - 1;
     const shown = [], legend = [];
-    for (const [one, sign, name] of [[theory, { colour: "--c1", shape: "diamond" }, theory && theory.name], [runs, { colour: "--sgd", shape: "circle" }, "real SGD"]]) {
+    for (const [one, sign, name] of [[theory, { colour: "--c1", shape: "diamond" }, theory && theory.name], [runs, curves.MARK, runs && panels.experiment(runs)]]) {
       const points = one && placed(one, at(one));
       if (!points) continue;
       shown.push({ ...sign, every: true, x: points.map(([m]) => m), y: points.map(([, q]) => q), size: one.real ? 3 : 4.5 });

@@ -118,7 +118,7 @@ const dimfreeWorker = (() => {
     for (const { name, dims, shape } of chain.parts) {
       if (name === "risk") continue;
       waiting.observables[name] = waiting.observables[name] || { dims, shape, values: [] };
-      waiting.observables[name].values.push(Array.from(looks[0][name], plain));
+      waiting.observables[name].values.push(Array.from(looks[0][name], (_, i) => plain(looks.reduce((sum, look) => sum + look[name][i], 0) / looks.length)));
       (record.observables[name] = record.observables[name] || []).push(looks.map((look) => Array.from(look[name])));
     }
   };

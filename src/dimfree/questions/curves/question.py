@@ -28,4 +28,5 @@ QUESTION: "Question[DataSetProblem]" = Question(
         "budget": Option("Seconds to spend on all fits.", float, 300.0),
     },
     embedded={"data.kind": "sign-teacher", "training.weight_decay": 0.1},
+    sketch="dimfree.questions.curves.sketch:sketch",
 )

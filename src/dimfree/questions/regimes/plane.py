@@ -36,8 +36,8 @@ def plane(problem: Problem) -> dict[str, object]:
     rate = "learning rate / batch" if batch > 1 else "learning rate"
     return {
         "title": TITLE,
-        "x": {"label": "x, where width = dimension^x", "path": "network.width"},
-        "y": {"label": f"y, where {rate} = dimension^(-y)", "path": "training.learning_rate"},
+        "x": {"label": "x, where width = dimensionˣ", "path": "network.width"},
+        "y": {"label": f"y, where {rate} = dimension⁻ʸ", "path": "training.learning_rate"},
         "numbers": {
             "dimension": d,
             "network.width": p,
