@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import xarray as xr
@@ -10,6 +11,7 @@ from lab_user import drag, last_risks, pixels, problem_of, settle, slider, spoke
 from serving import TOKEN, running
 
 import dimfree as df
+from dimfree.gallery.shelf import shelved
 
 pytestmark = pytest.mark.slow
 RATE = "training.learning_rate"
@@ -124,8 +126,10 @@ def test_dark_mode_is_another_picture(tab, home):
     assert pixels(page) != light
 
 
-def test_the_copied_text_is_the_problem(tab, home):
+def test_the_copied_text_is_the_problem(tab, home, monkeypatch):
     page = opened(tab, home)
+    compared: list[df.Problem] = []
+    monkeypatch.setattr(df, "compare", lambda one: compared.append(one) or SimpleNamespace(summary=str, plot=str))
     drag(page, RATE, 0.6)
     page.wait_for_function("() => lab.problem().training.learning_rate !== 1")
     page.evaluate("() => { window.kept = ''; navigator.clipboard.writeText = async text => { window.kept = text; }; }")
@@ -138,8 +142,8 @@ def test_the_copied_text_is_the_problem(tab, home):
         if "TOML" in button:
             assert df.loads(text) == df.Problem(**PROBLEM).replace(**{RATE: rate})
         else:
-            compile(text, "copied", "exec")
-            assert "import dimfree" in text
+            exec(compile(text, "copied", "exec"), {})
+            assert compared == [df.Problem(**PROBLEM).replace(**{RATE: rate})]
 
 
 def test_a_refusal_says_its_sentence(tab, home):
@@ -197,6 +201,74 @@ def test_the_saved_page_says_what_needs_the_server(tab, saved):
     other = tab(saved + "#network.width=7")
     other.get_by_text(re.compile("made for network.width = 2.*needs the server")).wait_for()
     wait_for_curve(other, "ode")
+
+
+def test_a_guess_hides_the_curves_and_is_compared_with_the_theory(tab, home):
+    page = opened(tab, home)
+    end_of_sgd(page)
+    page.get_by_role("button", name="Guess first").click()
+    settle(page)
+    assert page.evaluate("() => lab.store.all().every(one => !one.real)")  # SGD would give it away
+    hidden = pixels(page)
+    box = page.locator("#risk-plot canvas").bounding_box()
+    page.mouse.move(box["x"] + 70, box["y"] + 30)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 30, box["y"] + 60, steps=8)
+    page.mouse.up()
+    page.get_by_role("button", name="Show", exact=True).click()
+    assert re.search("Your guess is a factor .* from ode|Well guessed", page.locator("#task").inner_text())
+    assert pixels(page) != hidden
+    end_of_sgd(page)  # which runs after the guess
+    page.get_by_role("button", name="Clear guess").click()
+    assert page.locator("#task").is_hidden()
+
+
+def test_real_sgd_goes_on_by_steps_and_plays_to_its_end(tab, home):
+    page = opened(tab, home)
+    end_of_sgd(page)
+    shown = "() => (lab.store.all().find(one => one.real) || { times: [] }).times.length"
+    page.locator("#step").click()  # begins anew, and stays paused
+    page.wait_for_function(f"() => ({shown})() > 0 && !lab.film.playing()")
+    first = page.evaluate(shown)
+    page.wait_for_timeout(500)
+    assert page.evaluate(shown) == first
+    page.locator("#play").click()
+    end_of_sgd(page)
+    assert page.locator("#play").inner_text() == "Run SGD"
+    page.locator("#verdict li", has_text="ode").wait_for()
+
+
+def test_an_embedded_page_has_the_chosen_controls_and_works(tab, home):
+    page = opened(tab, f"{home}#embed={RATE},data.noise", viewport={"width": 760, "height": 460})
+    page.wait_for_function("() => document.querySelectorAll('.row').length === 2")
+    assert page.locator("header").is_hidden()
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    before = last_risks(page)["ode"]
+    drag(page, "data.noise", 0.95)
+    end_of_sgd(page)
+    assert last_risks(page)["ode"] > before
+    assert "embed=" in page.url
+
+
+def test_problems_of_the_list_open_and_say_what_fails(tab, served):
+    page = opened(tab, served)
+    page.select_option("#open", label=shelved()["perceptron"].title)
+    page.wait_for_function("() => lab.problem().training.weight_decay === 0.01")
+    wait_for_curve(page, "dmft")
+    page.select_option("#open", label="Label noise without a variance")
+    page.locator("#why", has_text="The ode needs the mean square of the errors").wait_for()
+    page.locator("#refusals li", has_text="has no variance").wait_for()  # in sight, without a click
+    page.select_option("#open", label="Full-batch descent above its largest stable rate")
+    page.locator("#why", has_text="overshoots").wait_for()
+    page.locator("#refusals li", has_text="dmft").wait_for()
+
+
+def test_another_way_to_train_on_the_same_data(tab, served):
+    page = opened(tab, served)
+    page.locator("#control-training-kind").select_option(label="multi-pass")
+    page.wait_for_function("() => lab.problem().training.kind === 'multi-pass'")
+    wait_for_curve(page, "dmft")
+    assert page.locator('[data-path="data.samples"]').is_visible()
 
 
 def test_one_step_in_slow_motion(tab, home):

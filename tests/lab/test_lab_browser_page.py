@@ -64,7 +64,6 @@ def test_a_refusal_says_its_sentence_and_the_curve_goes(tab, fake_page):
     settle(page)
     assert "narrow" not in last_risks(page)
     assert page.get_by_text("The second description refuses wide networks.").is_visible()
-    page.get_by_text("Not drawn here").click()
     assert page.get_by_text("narrow needs a width of at most 8, and this one is 16.").is_visible()
 
 
@@ -226,6 +225,9 @@ def test_a_page_without_curves_says_what_is_waited_for_and_draws_a_curve_as_it_g
     assert page.locator("#waiting").is_hidden()
     page.select_option("#open", label="Slow on purpose")
     page.get_by_text("exact takes about 34 seconds on a quiet machine; its curve is drawn as it comes.").wait_for()
+    page.get_by_text(
+        "solving exact, about 34 seconds on a quiet machine …"
+    ).wait_for()  # beside the verdict, also later
     page.evaluate("() => goOn()")
     page.wait_for_function("() => lab.store.all().some(one => one.name === 'exact' && one.times.length === 30)")
     page.get_by_text("solving exact, 50 % …").wait_for()

@@ -1,7 +1,10 @@
 """The page in one file: what it holds, what it refuses, and that its theories in a real browser are those of Python."""
 
+import base64
+import gzip
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +15,9 @@ import dimfree as df
 from dimfree.cli.commands import app
 from dimfree.errors import RefusalError
 from dimfree.lab.export.script import script_of
+from dimfree.lab.page import one_file
 from dimfree.lab.saved import page_of, saved_controls
+from dimfree.lab.shelf import plain_problem
 from dimfree.lab.texts import as_text
 from dimfree.registry import setting_of
 
@@ -39,6 +44,18 @@ def test_the_file_is_small_and_asks_nobody(page):
     )
     assert "@import" not in text
     assert "fetch(" not in text
+
+
+def test_the_live_page_of_the_documentation_is_small_and_of_these_sources():
+    """It is the embedded problem: `dimfree lab --save docs/live.html` writes it anew. Emitted equations are not compared."""
+    text = (Path(__file__).parents[2] / "docs" / "live.html").read_text(encoding="utf-8")
+    assert len(text.encode()) <= 150_000
+    packed = re.compile(r'(?<=id="packed">)[^<]*')
+    assert packed.sub("", text) == packed.sub("", one_file("", {}))
+    held = json.loads(gzip.decompress(base64.b64decode(packed.findall(text)[0])))
+    empty = json.loads(gzip.decompress(base64.b64decode(packed.findall(one_file("", {}))[0])))
+    assert held["worker"].endswith(empty["worker"])
+    assert held["hello"]["problem"] == plain_problem(df.Problem())
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ from dimfree.lab.shelf import hello_of, plain_problem
 from dimfree.lab.texts import as_text
 from dimfree.progress import nobody
 from dimfree.registry import candidates, description, setting_of
+from dimfree.results import record
 from stages import gating
 
 SMALL = {
@@ -249,9 +250,27 @@ def test_sizes_are_bounded(socket):
         ({"network": {"width": 10**7}}, "network.width"),
         ({"run": {"points": 50_000}}, "run.points"),
         ({"run": {"replicas": 10**9}}, "run.replicas"),
+        ({"run": {"starts": 65, "replicas": 65}}, "run.starts"),
         ({"data": {"terms": [[1]] * 30_000}}, "values"),
     ):
         assert said in asked(socket, id=1, ask="solve", problem=values)[0]["sentence"]
+
+
+def test_a_start_is_drawn_for_what_can_be_run_and_not_beyond_memory(socket, monkeypatch):
+    """What a page asks for must not fill the memory before anything is refused."""
+    asked_for: list[frozenset[str]] = []
+    draw = record.shared_start
+    monkeypatch.setattr(
+        "dimfree.comparison.run.shared_start",
+        lambda problem, chosen, key: asked_for.extend(one.needs for one in chosen) or draw(problem, chosen, key),
+    )
+    prepared(df.Problem(network={"width": 20_000}))  # too wide for all that need vectors or pairs
+    assert asked_for
+    assert not any(asked_for)
+    huge = {"dimension": 10**8, "data": {"kind": "two-gaussians"}, "network": {"width": 100_000}}
+    for ask in ("solve", "simulate"):
+        (told,) = [one for one in asked(socket, id=1, ask=ask, problem=huge) if one["part"] == "error"]
+        assert "GB of memory" in told["sentence"]
 
 
 def test_seeds_and_dimensions_have_the_bounds_of_the_model(socket):

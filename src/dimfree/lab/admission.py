@@ -21,7 +21,7 @@ DEEPEST = 12  # tables inside tables
 MOST_VALUES = 20_000
 LONGEST_WORD = 200
 LARGEST_WHOLE = 100_000  # of integers that the model does not bound: widths, batches, replicas
-MOST_POINTS = 2_000
+MOST_OF_RUN = {"run.points": 2_000, "run.starts": 64}  # each of which is drawn or solved on its own
 
 
 class Admission(NamedTuple):
@@ -125,8 +125,8 @@ def _check_sizes(section: Section, prefix: str) -> None:
         if isinstance(value, Section):
             _check_sizes(value, f"{prefix}{name}.")
         elif isinstance(value, int) and not isinstance(value, bool):
-            largest = MOST_POINTS if f"{prefix}{name}" == "run.points" else LARGEST_WHOLE
-            if value > largest and (isinf(holds(type(section), name).high) or largest == MOST_POINTS):
+            largest = MOST_OF_RUN.get(f"{prefix}{name}", LARGEST_WHOLE)
+            if value > largest and (isinf(holds(type(section), name).high) or largest < LARGEST_WHOLE):
                 raise ProblemError(
                     f"{prefix}{name} = {value} is more than a page may ask for, {largest:,}; use `dimfree compare`."
                 )

@@ -53,7 +53,8 @@ def prepared(problem: Problem) -> Prepared:
         if not one.needs <= needs and plan(problem, [one], BUDGET).chosen:
             needing.append(one)
             needs |= one.needs
-    return Prepared(problem, able, starts_of(problem, tuple(needing or able)))
+    chosen = needing or [one for one in able if not one.needs]  # what cannot be run draws no start
+    return Prepared(problem, able, starts_of(problem, tuple(chosen)))
 
 
 def solved(ready: Prepared, accounts: Accounts, stop: Stop) -> Iterator[parts.Part]:

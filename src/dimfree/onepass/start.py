@@ -8,6 +8,7 @@ from jaxtyping import Array, Float, Key
 from scipy.linalg.lapack import dgeqrf, dorgqr
 
 from dimfree.errors import ProblemError
+from dimfree.machine import refuse_above_memory
 from dimfree.onepass.inputs.quadrature import MOST_LEVELS
 from dimfree.onepass.kind import kind_of
 from dimfree.onepass.problem import OnePassProblem
@@ -22,6 +23,7 @@ from dimfree.states.overlaps import Overlaps, factor
 from dimfree.states.particles import MOST_PAIRS, Particles
 
 _AS_VECTORS = 50_000_000  # numbers; starts are drawn as weight vectors up to this size
+_COPIES = 3  # of the weights, while a start is drawn
 _ONE_GENERATOR = 2_000_000  # numbers; up to this size students and teachers are drawn together
 
 
@@ -171,6 +173,10 @@ def typical_overlaps(problem: OnePassProblem) -> Overlaps | None:
 
 
 def _weights(problem: OnePassProblem, key: Key[Array, ""]) -> Float[Array, "n d"]:
+    vectors, d = problem.network.width + problem.data.units, problem.dimension
+    refuse_above_memory(
+        _COPIES * 8.0 * vectors * d, f"{vectors} weight vectors in {d} dimensions", "lower dimension or network.width"
+    )
     match problem.start:
         case GaussianStart() | SphereStart():
             return _drawn(problem, problem.start, key)

@@ -12,6 +12,7 @@ from typing import Any
 _FOLDER = Path(__file__).parent
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 _BACKEND = "<!-- backend -->"
+_COMMENT = re.compile("  // [^\"'`]*$")  # at the end of a line of code, where no text can hold it
 # What runs in the workers of the saved page, after the emitted theory: times, start, random numbers, verdict, one step
 # in slow motion, and the loop.
 _WORKER = ("saved_times.js", "start.js", "generator.js", "verdict.js", "slow.js", "worker.js")
@@ -67,7 +68,8 @@ def one_file(emitted: str, hello: Mapping[str, Any]) -> str:
     hashes: dict[str, list[str]] = {"script": [], "style": []}
 
     def inlined(kind: str, name: str) -> str:
-        source = "\n" + _quoted(_lean(_text(name))) + "\n"
+        lean = _lean_style if kind == "style" else _lean
+        source = "\n" + _quoted(lean(_text(name))) + "\n"
         hashes[kind].append(f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'")
         return f"<{kind}>{source}</{kind}>"
 
@@ -93,6 +95,11 @@ def _quoted(source: str) -> str:
 
 
 def _lean(source: str) -> str:
-    """JavaScript or CSS without indentation, empty lines and lines that are comments only."""
-    lines = (line.strip() for line in source.splitlines())
+    """JavaScript or CSS without indentation, empty lines and comments, on lines of their own or behind two spaces."""
+    lines = (_COMMENT.sub("", line).strip() for line in source.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
+
+
+def _lean_style(source: str) -> str:
+    """CSS without spaces that part nothing."""
+    return re.sub(r"\s*([{};,])\s*|(?<=\w): ", lambda found: found[1] or ":", _lean(source)).replace(";}", "}")

@@ -59,7 +59,7 @@ const lab = (() => {
     dom.by("thaw").hidden = !store.frozen().length;
     wait(all);
     drawSide(x, hidden);
-    describe(all);
+    describe(hidden ? [] : all);
     if (arrived) measured.push({ wall: performance.now() - arrived.since, main: spent - arrived.spent + performance.now() - from });
     arrived = null;
   };
@@ -166,7 +166,11 @@ const lab = (() => {
   };
   const take = timed((part) => {
     store.take(part);
-    if (part.part === "pending") slowest = `${part.name} takes about ${values.short(part.seconds, 2)} seconds on a quiet machine; its curve is drawn as it comes.`;
+    if (part.part === "pending") {
+      const about = `about ${values.short(part.seconds, 2)} seconds on a quiet machine`;
+      slowest = `${part.name} takes ${about}; its curve is drawn as it comes.`;
+      going = `solving ${part.name}, ${about} …`;  // also when SGD is there already
+    }
     if (part.part === "curve") {
       status.ms.set(part.name, part.milliseconds || 0);
       going = part.share < 1 ? `solving ${part.name}, ${Math.round(100 * part.share)} % …` : "";
@@ -282,6 +286,7 @@ const lab = (() => {
       steps = !!answer.slow;
       dom.by("why").hidden = !why;
       dom.by("why").textContent = why || "";
+      opened.open = !!why;  // a problem that is opened for what fails shows what is said of it
       say("");
       panel.show(list, embed.length ? embed : null);
       if (other) { dom.by("verdict").style.minHeight = ""; dom.refill(dom.by("verdict")); store.clear(); phase = sketch = null; view.logTime = view.logRisk = null; Object.assign(view, first.view); first.view = {}; }
@@ -314,6 +319,7 @@ const lab = (() => {
       pen.begin();
       film.stop();
       store.dropReal();
+      judge("SGD waits for your guess.");
       task.textContent = "Draw the risk that you expect: with mouse or finger, or with the arrow keys. Then press Show.";
       guessed = "drawing";
       risk_focus();

@@ -130,6 +130,7 @@ const plot = (() => {
 
     const draw = () => {
       if (!width) fit();
+      if (!picture.series.length) { axes = null; context.clearRect(0, 0, width, height); return; }
       const pick = colours();
       frame(pick);
       context.save();
@@ -196,11 +197,11 @@ const plot = (() => {
       read();
     };
     canvas.addEventListener("pointermove", (event) => {
-      if (strokes) { if (event.buttons) strokes.to(axes, event.offsetX, event.offsetY); return; }
+      if (strokes) { if (event.buttons && axes) strokes.to(axes, event.offsetX, event.offsetY); return; }
       if (event.pointerType === "mouse" || event.buttons) point(event.offsetX);
     });
     canvas.addEventListener("pointerdown", (event) => {
-      if (!strokes) return;
+      if (!strokes || !axes) return;
       canvas.setPointerCapture(event.pointerId);
       strokes.from(axes, event.offsetX, event.offsetY);
       event.preventDefault();

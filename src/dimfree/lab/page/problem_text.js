@@ -25,6 +25,6 @@ const problemText = (() => {
     }
     return lines.join("\n") + "\n";
   };
-  const python = (problem, floats) => `import dimfree as df\n\nproblem = df.loads("""\n${toml(problem, floats).replace(/\\/g, "\\\\").replace(/"""/g, '\\"""')}""")\ncomparison = df.compare(problem)\nprint(comparison.summary())\n`;
+  const python = (problem, floats) => `import dimfree as df\n\nproblem = df.loads("""\n${toml(problem, floats).replace(/\\/g, "\\\\").replace(/"""/g, '\\"""')}""")\ncomparison = df.compare(problem)\nprint(comparison.summary())\ncomparison.plot("comparison.png")\n`;
   return { toml, python };
 })();
