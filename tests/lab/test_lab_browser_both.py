@@ -280,6 +280,9 @@ def test_one_step_in_slow_motion(tab, home):
     first = page.locator("#slow-steps").inner_text()
     page.get_by_role("button", name="Another sample").click()
     page.wait_for_function("old => document.querySelector('#slow-steps').innerText !== old", arg=first)
+    slider(page, "data.noise").press("End")  # SGD, which was paused for it, runs again
+    end_of_sgd(page)
+    assert page.locator("#slow-steps").is_hidden()
 
 
 def test_the_point_of_the_phase_diagram_moves_the_learning_rate(tab, home):

@@ -352,10 +352,12 @@ const lab = (() => {
     run: () => store.all().find((one) => one.real),
     observable: () => panels.observables(store).get(dom.by("observable").value),
   });
+  let played = false;  // whether SGD ran when it was paused for a look at one step
   const magnify = (on) => {
     slowly = on;
     dom.by("slow").setAttribute("aria-pressed", String(on));
-    if (on) { film.pause(); lens.ask(); }
+    if (on) { played = film.playing(); film.pause(); lens.ask(); }
+    else if (played) film.play();
     paint();
   };
   press("slow", () => magnify(!slowly));

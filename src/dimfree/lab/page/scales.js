@@ -29,15 +29,13 @@ const scales = (() => {
   };
   const tag = (value, head, power) => (power >= -2 && power <= 3 ? String(+value.toPrecision(2)) : (head === 1 ? "" : head + "·") + "10" + values.raised(power));
 
-  const plain = (text) => text.replace(/e(.+)$/, (_, power) => "·10" + values.raised(power)).replace("-", "−");
-
   const linear = ([low, high], from, to) => {
     const slope = (to - from) / (high - low), ticks = [];
     const wanted = Math.max(2, Math.abs(to - from) / 58), raw = (high - low) / wanted, unit = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((n) => n * unit).find((n) => n >= raw * 0.999);
     for (let n = Math.ceil(low / step - 1e-9); n * step <= high + step * 1e-9; n++) {
       const value = n * step;
-      ticks.push({ value, major: true, label: plain(values.short(+value.toPrecision(10), 4)) });
+      ticks.push({ value, major: true, label: values.set(+value.toPrecision(10), 4) });
     }
     return { domain: [low, high], log: false, ticks, at: (x) => from + (x - low) * slope, back: (pixel) => low + (pixel - from) / slope };
   };

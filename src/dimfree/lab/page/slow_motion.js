@@ -28,7 +28,7 @@ const slowMotion = (() => {
         dom.el("span", { class: "entry-name" }, labels(j)),
         dom.el("span", { class: "track", role: "img", "aria-label": `${labels(j)}: gradient ${values.short(step.gradient[j], 2)}, noise ${values.short(step.noise[j], 2)}, on average ${values.short(step.mean.gradient[j] + step.mean.noise[j], 2)}` },
           bar("pull", 50, share(step.gradient[j])), bar("kick", 50 + share(step.gradient[j]), share(step.noise[j])), mark(50 + share(step.mean.gradient[j] + step.mean.noise[j]))),
-        dom.el("span", { class: "change" }, `${change < 0 ? "−" : "+"}${values.short(Math.abs(change), 2)}`));
+        dom.el("span", { class: "change" }, `${change < 0 ? "−" : "+"}${values.set(Math.abs(change), 2)}`));
     });
     const sign = (kind, text) => dom.el("span", { class: "sign" }, dom.el("span", { class: kind }), text);
     dom.refill(host, rows, dom.el("p", { class: "step-key" }, sign("push pull", "gradient of one sample"), sign("push kick", "its noise"), sign("average", "average step")));

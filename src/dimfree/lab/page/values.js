@@ -17,6 +17,8 @@ const values = (() => {
     return `${+(n / unit).toPrecision(3)} ${letter}`;
   };
   const raised = (power) => String(power).replace(/./g, (c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]));
+  // As it is set in print.
+  const set = (x, digits) => short(x, digits).replace(/e(.+)$/, (_, power) => "·10" + raised(power)).replace("-", "−");
 
   const get = (problem, path) => path.split(".").reduce((at, key) => (at === null || at === undefined ? undefined : at[key]), problem);
   const put = (problem, path, value) => {
@@ -26,5 +28,5 @@ const values = (() => {
   };
   const isTable = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
   const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
-  return { short, many, raised, get, put, isTable, same };
+  return { short, many, raised, set, get, put, isTable, same };
 })();
