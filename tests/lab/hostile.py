@@ -64,6 +64,19 @@ def spoiled(rng: random.Random, values: dict) -> dict:
     return values
 
 
+def moved(rng: random.Random, values: dict) -> dict:
+    """A problem of which one or two numbers are far from where they were."""
+    for _ in range(rng.choice((1, 1, 2))):
+        tables = [values] + [one for one in values.values() if isinstance(one, dict)]
+        table, key = rng.choice([(t, k) for t in tables for k, x in t.items() if type(x) in (int, float)])
+        value = table[key]
+        if isinstance(value, int):
+            table[key] = max(1, int((value or 1) * 10 ** rng.uniform(-3, 5)))
+        else:
+            table[key] = (value or 1.0) * 10 ** rng.uniform(-12, 12)
+    return values
+
+
 def extreme(rng: random.Random) -> dict:
     """A problem that is one, with numbers far from all that is sensible: it is computed, unless it is refused."""
     values = plain_problem(tiny(**{"run.seed": rng.randrange(2**63)}))

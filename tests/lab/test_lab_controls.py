@@ -140,6 +140,14 @@ def test_an_end_at_which_there_is_no_problem_is_drawn_in():
         changed(df.Problem(dimension=12, data={"units": 11}), wrong)
 
 
+def test_the_largest_numbers_have_sliders_too():
+    decay = by_path(df.Problem(data={"kind": "linear-teacher"}, training={"weight_decay": 1e308}))
+    json.dumps(list(decay.values()), allow_nan=False)
+    assert decay["training.weight_decay"]["max"] == 1e308
+    both = by_path(df.Problem(data={"kind": "hypercube", "coefficients": {"1": 1.7e308}}))
+    json.dumps(list(both.values()), allow_nan=False)
+
+
 def test_help_is_what_the_template_says():
     assert by_path(df.Problem())["training.batch"]["help"] == "fresh samples per step"
 

@@ -4,17 +4,20 @@ import json
 import random
 from collections import Counter
 from contextlib import ExitStack, suppress
+from copy import deepcopy
 from threading import Event, Semaphore
 
 import pytest
-from hostile import attacked, check, honest, memory, siege
+from hostile import attacked, check, honest, memory, moved, siege, spoiled
 from serving import asked, running, tiny
 from websockets.exceptions import ConnectionClosed
 
-from dimfree.errors import ProblemError
+import dimfree as df
+from dimfree.errors import DimfreeError, ProblemError
 from dimfree.lab import session
+from dimfree.lab.admission import admission_of
 from dimfree.lab.session import LONGEST, read
-from dimfree.lab.shelf import plain_problem
+from dimfree.lab.shelf import hello_of, plain_problem
 
 
 def test_a_few_hostile_messages():
@@ -63,6 +66,23 @@ def test_a_question_is_answered_while_hostile_work_holds_every_other_thread(monk
         honest(client)
         assert not released.is_set()
         released.set()
+
+
+@pytest.mark.slow
+def test_questions_about_spoiled_problems_of_every_kind_have_answers_or_sentences():
+    rng, lab = random.Random(7), session.Lab(df.Problem(), admission_of(df.Problem()))
+    kinds, seen = [one["problem"] for one in hello_of(df.Problem(), served=True)["settings"]], Counter[str]()
+    for number in range(600):
+        values = (moved if number % 3 else spoiled)(rng, deepcopy(rng.choice(kinds)))
+        try:
+            json.dumps(
+                lab.answer({"ask": rng.choice(("controls", "text")), "problem": values, "as": "toml"}), allow_nan=False
+            )
+            seen["answer"] += 1
+        except DimfreeError:  # any other error fails the test
+            seen["sentence"] += 1
+    lab.close()
+    assert min(seen["answer"], seen["sentence"]) > 100
 
 
 @pytest.mark.slow

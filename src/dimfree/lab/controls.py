@@ -10,7 +10,7 @@ from dimfree.errors import DimfreeError
 from dimfree.lab.changes import changed, needed
 from dimfree.lab.fields import Holds, holds
 from dimfree.lab.help import help_of, title_of
-from dimfree.lab.ranges import is_main, range_of
+from dimfree.lab.ranges import is_main, range_of, twice
 from dimfree.lab.shapes import shape_of, shapes
 from dimfree.problem import Problem
 from dimfree.problem.activation import Hermite, written_function
@@ -139,7 +139,7 @@ def _slider(problem: Problem, path: str, held: Holds, value: float) -> Control:
 
 def _entry(about: Control, key: str, number: float) -> Control:
     """One number of a table, such as a coefficient."""
-    size = max(2.0, 2 * abs(number))
+    size = twice(number)
     slider = {"type": "number", "scale": "linear", "min": -size, "max": size, "step": 0.01, "value": number}
     return (
         about

@@ -11,6 +11,7 @@ from dimfree.lab.fields import Holds
 
 _DECADES = 2  # on both sides of the value
 _WIDE = 30.0  # ends that differ by more than this factor are those of a logarithmic slider
+_HIGHEST = 308  # of the powers of ten that are numbers
 _STEPS = 200  # of a linear slider
 _HALVINGS = 10
 _LONGEST_STEP = 16  # of integers of which only some are allowed
@@ -60,9 +61,14 @@ def _ends(name: str, value: float, held: Holds, whole: bool) -> tuple[float, flo
     if held.low >= 0:
         if value == 0:
             return 0.0, 1.0
-        return 10.0 ** (floor(log10(value)) - _DECADES), 10.0 ** (ceil(log10(value)) + _DECADES)
-    size = max(2.0, 2 * abs(value))
+        return 10.0 ** (floor(log10(value)) - _DECADES), 10.0 ** min(ceil(log10(value)) + _DECADES, _HIGHEST)
+    size = twice(value)
     return -size, size
+
+
+def twice(value: float) -> float:
+    """How far a number goes that may have both signs."""
+    return min(max(2.0, 2 * abs(value)), 10.0**_HIGHEST)
 
 
 def _whole_step(value: int, valid: Callable[[float], bool]) -> int:

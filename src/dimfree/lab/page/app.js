@@ -45,7 +45,8 @@ const lab = (() => {
     dirty = false;
     const all = store.all(), longest = all.reduce((a, b) => (!a || b.times.length > a.times.length ? b : a), null);
     const logTime = view.logTime === null ? !!longest && !even(longest.times) : view.logTime;
-    const every = store.risks(), positive = every.length > 0 && every.every((one) => one.y.every((y) => y === null || y >= 0));
+    const every = store.risks(), most = (scales.extent(every.map((one) => one.y)) || [0, 0])[1];
+    const positive = every.length > 0 && every.every((one) => one.y.every((y) => y === null || y >= -1e-9 * most));  // but for rounding errors
     const logRisk = view.logRisk === null ? positive : view.logRisk;
     const until = scales.extent(all.map((one) => one.times), logTime);
     const x = { log: logTime, label: "time t", domain: until && until[0] < until[1] ? until : undefined };
