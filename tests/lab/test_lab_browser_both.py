@@ -226,12 +226,12 @@ def test_a_guess_hides_the_curves_and_is_compared_with_the_theory(tab, home):
 def test_real_sgd_goes_on_by_steps_and_plays_to_its_end(tab, home):
     page = opened(tab, home)
     end_of_sgd(page)
-    shown = "() => (lab.store.all().find(one => one.real) || { times: [] }).times.length"
+    page.evaluate("() => { window.shown = () => lab.store.all().find(one => one.real); window.before = shown(); }")
     page.locator("#step").click()  # begins anew, and stays paused
-    page.wait_for_function(f"() => ({shown})() > 0 && !lab.film.playing()")
-    first = page.evaluate(shown)
+    page.wait_for_function("() => shown() !== before && !lab.film.playing() && lab.film.running()")
+    page.evaluate("() => { window.before = shown(); }")
     page.wait_for_timeout(500)
-    assert page.evaluate(shown) == first
+    assert page.evaluate("() => shown() === before && lab.film.running()")
     page.locator("#play").click()
     end_of_sgd(page)
     assert page.locator("#play").inner_text() == "Run SGD"
