@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from dimfree.programs import folder
 SOURCE = Path(df.__file__).parent
 ONLY_SOME = re.compile(
     r"import (resource|fcntl|pwd|grp|termios)\b|os\.(fork|geteuid|getuid|kill|sched_getaffinity|sysconf|symlink)\("
-    r"|os\.O_NOFOLLOW|signal\.(signal|set_wakeup_fd|getsignal)\(|malloc_trim"
+    r"|os\.O_NOFOLLOW|signal\.(signal|set_wakeup_fd|getsignal)\(|malloc_trim|resource_tracker"
 )
 
 
@@ -72,6 +73,12 @@ def test_signals_are_left_to_python_where_pipes_cannot_be_woken(monkeypatch):
     system.give_back_memory()
 
 
+def test_no_tracker_of_semaphores_is_started_where_there_is_none(monkeypatch):
+    monkeypatch.setattr(resource_tracker, "ensure_running", lambda: pytest.fail("Windows cannot start it"))
+    monkeypatch.setattr(sys, "platform", "win32")
+    system.start_tracker()
+
+
 MISSING = """
 import importlib, os, pkgutil, sys
 for name in ("resource", "fcntl", "pwd", "grp", "termios"):
@@ -103,6 +110,30 @@ def test_every_module_is_imported_and_a_problem_solved_where_calls_of_unix_are_m
     count, solved = done.stdout.split()
     assert int(count) > 200
     assert solved == "True"
+
+
+COLLECTED = """
+import distributed, jax, os, pytest, signal, sys, typer.testing, uvicorn  # packages have files of their own for other systems
+for name in ("resource", "fcntl", "pwd", "grp", "termios", "pty"):
+    sys.modules[name] = None
+for owner, names in {
+    os: ("geteuid", "sched_getaffinity", "sched_yield", "fork", "mkfifo", "O_NOFOLLOW"),
+    signal: ("SIGKILL", "SIGXFSZ", "SIGHUP"),
+}.items():
+    for name in names:
+        if hasattr(owner, name):
+            delattr(owner, name)
+sys.exit(pytest.main(["--collect-only", "-q", "-n", "0", "-m", "", "-p", "no:cacheprovider"]))
+"""
+
+
+@pytest.mark.slow
+def test_every_test_is_collected_where_calls_of_unix_are_missing():
+    """One test file that cannot be imported would end the whole run."""
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECTED], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1]
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
 
 
 def test_arrays_given_in_python_come_back(tmp_path, monkeypatch):

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import dimfree as df
+from dimfree import system
 from dimfree.files import writable
 
 OTHER = 65534  # a user without rights
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run as another user")
+as_root = pytest.mark.skipif(system.user() != 0, reason="only root can run as another user")
 ARRAY = np.arange(6.0)
 
 # Everything is imported and used once before the user changes, who may not be able to read where Python is installed.

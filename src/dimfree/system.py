@@ -78,6 +78,26 @@ def wake_on_signals(numbers: tuple[signal.Signals, ...]) -> tuple[int, set[int]]
     return read_end, {*map(int, heeded)}
 
 
+def start_tracker() -> None:
+    """Start Python's tracker without its complaints: it removes the semaphores of a process that ends at once.
+
+    Windows has no tracker; semaphores end there with the last process that uses them.
+    """
+    if sys.platform == "win32":
+        return
+    from multiprocessing import resource_tracker
+
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker:UserWarning"
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = before
+
+
 def ignore_interrupts() -> None:
     """Leave Ctrl-C to the parent process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,6 +1,5 @@
 import json
 import os
-import pty
 import select
 import subprocess
 import sys
@@ -235,6 +234,7 @@ def test_python_m_is_the_same_program_and_help_imports_nothing_large():
 
 @pytest.mark.slow
 def test_progress_appears_on_a_terminal_only(tmp_path):
+    pty = pytest.importorskip("pty", reason="there are no terminals of Unix here")
     arguments = [sys.executable, "-m", "dimfree", "compare", *QUICK, "--only", "chain", "--out", str(tmp_path)]
     quiet = subprocess.run(arguments, capture_output=True, text=True, check=True)
     assert "━" not in quiet.stderr

@@ -3,7 +3,6 @@
 import json
 import math
 import random
-import resource
 import sys
 import time
 from collections import Counter
@@ -152,6 +151,8 @@ def number_of(text: str | bytes) -> object:
 
 def memory() -> float:
     """The largest resident memory of this process so far, in bytes."""
+    import resource
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 

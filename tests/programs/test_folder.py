@@ -10,10 +10,11 @@ import jax
 import numpy as np
 import pytest
 
+from dimfree import system
 from dimfree.programs import compiled, kept
 from dimfree.programs.folder import programs_folder
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="users have no numbers here")
+pytestmark = pytest.mark.skipif(system.user() is None, reason="users have no numbers here")
 NOBODY = 65534
 
 
@@ -76,7 +77,7 @@ def test_that_of_another_user_is_not_used(home, monkeypatch):
     assert compiled.where_kept() == f"off: {folder.parent} belongs to another user"
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.skipif(system.user() != 0, reason="only root gives files away")
 @pytest.mark.parametrize("part", ["dimfree", "dimfree/xla"])
 def test_what_another_user_put_first_into_a_shared_folder_is_not_used(part, home):
     home.chmod(0o1777)

@@ -1,6 +1,5 @@
 """Two users of one machine whose folder of caches is the same: neither runs a program that the other could have written."""
 
-import os
 import shutil
 import stat
 import subprocess
@@ -10,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from dimfree import system
+
 OTHER = 65534  # a user without rights
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can run as another user"),
+    pytest.mark.skipif(system.user() != 0, reason="only root can run as another user"),
 ]
 
 # Everything is imported and used once before the user changes, who may not be able to read where Python is installed.

@@ -8,12 +8,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import chain, islice
-from multiprocessing import get_context, parent_process, resource_tracker
+from multiprocessing import get_context, parent_process
 from threading import Thread
 
 from dimfree.errors import OutputError, ProblemError, type_and_first_line
 from dimfree.sweeps.batches import Batch, Outcome, compute
-from dimfree.system import ignore_interrupts
+from dimfree.system import ignore_interrupts, start_tracker
 
 Outcomes = list[Outcome]
 Sent = tuple[Batch, bytes]
@@ -116,7 +116,7 @@ def _submitted(pool: ProcessPoolExecutor, batch: bytes) -> "Future[Outcomes]":
 
 @contextmanager
 def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
-    _start_tracker()
+    start_tracker()
     pool = ProcessPoolExecutor(count, get_context("spawn"), _follow_parent)
     try:
         try:
@@ -128,19 +128,6 @@ def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _start_tracker() -> None:
-    """Start Python's tracker without its complaints: it removes the semaphores of a process that ends at once."""
-    before = os.environ.get("PYTHONWARNINGS")
-    os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker:UserWarning"
-    try:
-        resource_tracker.ensure_running()
-    finally:
-        if before is None:
-            del os.environ["PYTHONWARNINGS"]
-        else:
-            os.environ["PYTHONWARNINGS"] = before
 
 
 def _follow_parent() -> None:
