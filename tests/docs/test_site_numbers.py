@@ -50,6 +50,9 @@ def test_the_table_of_the_paper_has_the_numbers_of_its_file_and_every_reference_
     ]
     cited = {*re.findall(r"@(\w+\d{4}\w*)", paper)}
     assert cited == {*re.findall(r"^@\w+\{(\w+),", (ROOT / "paper.bib").read_text(), re.M)}
+    figures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", paper)
+    assert len(figures) == 2
+    assert all((ROOT / figure).is_file() for figure in figures)
 
 
 def test_a_light_core_would_save_less_than_a_fifth_and_the_wheel_is_small():
