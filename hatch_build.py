@@ -1,7 +1,7 @@
-"""The README as a package index shows it: an index does not follow links that are relative to the repository.
+"""The README as a package index shows it: links that are relative to the repository lead nowhere there.
 
-Where `[project.urls]` names the repository as `Source`, they become links to its files of this version; until then only their
-text stays.
+Where `[project.urls]` names the repository as `Source`, links lead to its files of this version; until then only their text
+stays. The package is installed by its name.
 """
 
 import re
@@ -23,7 +23,7 @@ class IndexReadme(MetadataHookInterface):
 
 
 def for_index(text: str, source: str | None, version: str) -> str:
-    """The text with links to the files that are tagged in the repository `source`, or without relative links."""
+    """The text for readers of an index, with links to the files that are tagged in the repository `source`, or without links."""
 
     def absolute(found: re.Match[str]) -> str:
         image, words, path = found.groups()
@@ -31,4 +31,4 @@ def for_index(text: str, source: str | None, version: str) -> str:
             return words
         return f"{image}[{words}]({source.rstrip('/')}/{'raw' if image else 'blob'}/v{version}/{path})"
 
-    return _RELATIVE.sub(absolute, text)
+    return _RELATIVE.sub(absolute, text).replace("pip install . &&", "pip install dimfree &&")

@@ -45,7 +45,9 @@ def test_what_the_sdist_should_hold_is_there():
 
 
 def test_every_link_of_the_readme_is_absolute_where_an_index_shows_it(tmp_path):
-    assert not LINK.findall(metadata(ROOT).core.readme), "there is no host yet that relative links could lead to"
+    alone = metadata(ROOT).core.readme
+    assert not LINK.findall(alone), "there is no host yet that relative links could lead to"
+    assert "\npip install dimfree && dimfree compare\n" in alone, "readers of an index have no folder to install from"
     for name in ("README.md", "LICENSE", "hatch_build.py", "src"):
         (tmp_path / name).symlink_to(ROOT / name)
     hosted = text("pyproject.toml").replace(
