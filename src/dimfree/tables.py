@@ -1,5 +1,6 @@
 """Tables of numbers that users give: .npy and .csv files, and by name the data sets that come with scikit-learn."""
 
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,12 @@ def read_table(file: Path) -> Table:
     return found
 
 
+def opening_comments(file: Path) -> int:
+    """How many lines at the top of a text file begin with #; further down a # belongs to a word."""
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        return sum(1 for _ in takewhile(lambda line: line.lstrip().startswith("#"), lines))
+
+
 def mixed_columns(x: Float[np.ndarray, "n k"], count: int, seed: int) -> Float[np.ndarray, "n m"]:
     """F x/sqrt(k) for a random F: `count` mixtures of columns, of which features can be made."""
     F = np.random.default_rng(seed).standard_normal((count, x.shape[1]))
@@ -60,10 +67,11 @@ def _text(file: Path) -> Table:
         _PER_BYTE * file.stat().st_size, f"reading the table {str(file)!r}", "give a smaller one, or a .npy file"
     )
     try:
-        first = pandas.read_csv(file, header=None, comment="#", nrows=1)
+        skipped = opening_comments(file)
+        first = pandas.read_csv(file, header=None, skiprows=skipped, nrows=1)
     except pandas.errors.EmptyDataError:
         return np.zeros(0)
     named = first.dtypes.map(lambda kind: kind.kind not in "fiub").any()
     # not in pieces: pandas warns if the pieces of a column look like different types
-    found = pandas.read_csv(file, header=0 if named else None, comment="#", low_memory=False)
+    found = pandas.read_csv(file, header=0 if named else None, skiprows=skipped, low_memory=False)
     return found.to_numpy(dtype=float)

@@ -160,6 +160,14 @@ def test_large_tables_are_read_in_pieces_and_only_some_rows_are_kept(tmp_path, m
     assert "Of 500 rows, 100 were drawn at random" in found.said[0]
 
 
+def test_a_hash_begins_a_comment_above_the_table_and_belongs_to_a_word_in_it(houses, tmp_path):
+    houses = houses.assign(city=houses["city"] + " #2").rename(columns={"size": "size #1"})
+    (tmp_path / "a.csv").write_text("# sold in 2026\n#\n" + houses.to_csv(index=False))
+    found = read(tmp_path / "a.csv", "price", Wish(one_hot=True), seed=0)
+    assert found.columns == ("size #1", "age", "city=Bern #2", "city=Chur #2")
+    np.testing.assert_allclose(found.y, houses["price"])
+
+
 @pytest.mark.parametrize("mark", [";", "\t"])
 def test_marks_between_columns_are_found(houses, tmp_path, mark):
     houses.to_csv(tmp_path / "a.csv", index=False, sep=mark)

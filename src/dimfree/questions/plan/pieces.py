@@ -13,7 +13,7 @@ from jaxtyping import Shaped
 from dimfree.arrays import read_archive
 from dimfree.errors import ProblemError, in_one_line, suggest
 from dimfree.files import check_regular
-from dimfree.tables import BUNDLED, read_table
+from dimfree.tables import BUNDLED, opening_comments, read_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -171,11 +171,12 @@ def _text(file: Path) -> "Iterator[DataFrame]":
     import pandas
 
     try:
-        first = pandas.read_csv(file, header=None, comment="#", nrows=1)
+        skipped = opening_comments(file)
+        first = pandas.read_csv(file, header=None, skiprows=skipped, nrows=1)
         between = ","
         if first.shape[1] == 1:
             between = next((mark for mark in ";\t" if mark in str(first.iloc[0, 0])), ",")
-            first = pandas.read_csv(file, header=None, comment="#", nrows=1, sep=between)
+            first = pandas.read_csv(file, header=None, skiprows=skipped, nrows=1, sep=between)
         named = first.dtypes.map(lambda kind: kind.kind not in "fiub").any()
         names = None if named else [f"x{number}" for number in range(first.shape[1])]
         reader = pandas.read_csv(
@@ -183,7 +184,7 @@ def _text(file: Path) -> "Iterator[DataFrame]":
             sep=between,
             header=0 if named else None,
             names=names,
-            comment="#",
+            skiprows=skipped,
             chunksize=_rows(first.shape[1]),
             skipinitialspace=True,
             low_memory=False,
