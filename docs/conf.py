@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 
-from builders import pages  # noqa: E402
+from builders import gallery, pages  # noqa: E402
 
 from dimfree import __version__  # noqa: E402
 
@@ -51,8 +51,9 @@ mathjax_path = "mathjax/tex-chtml.js"
 
 
 def setup(app):
-    """Write the generated pages, and put MathJax beside the other static files."""
+    """Write the generated pages, link the names of figures, and put MathJax beside the other static files."""
     app.connect("builder-inited", lambda app: pages.write(HERE))
+    app.connect("source-read", gallery.link_names)
     app.connect("build-finished", _copy_mathjax)
 
 

@@ -37,7 +37,8 @@ def row(parameter: inspect.Parameter) -> tuple[str, str, str]:
             one for one in (info.default, *(info.param_decls or ())) if isinstance(one, str)
         ]  # as typer keeps them
         written = ", ".join(names or [f"--{parameter.name.replace('_', '-')}"])
-        written += "" if bool in (hint.__origin__, *typing.get_args(hint.__origin__)) else f" {_value(hint.__origin__)}"
+        is_flag = bool in (hint.__origin__, *typing.get_args(hint.__origin__))
+        written += "" if is_flag else f" {(info.metavar or _value(hint.__origin__)).strip('<>').upper()}"
     default = parameter.default
     shown = "" if default in (None, False, parameter.empty) else code(str(getattr(default, "value", default)))
     return code(written), shown, text(info.help or "")

@@ -47,6 +47,7 @@ QUESTIONS = {
     "Which learning rate is best?": ("optimal-schedule", "schedule-quenched", "batch-is-rate"),
 }  # fmt: skip
 DOCS = Path(__file__).parents[1]
+NAMING = ("figures-index", "gallery")  # pages whose tables name figures
 OTHER = "And what else?"  # figures of the shelf that stand under no question yet
 
 
@@ -55,6 +56,20 @@ def pages(docs: Path) -> dict[str, str]:
     records = docs / "gallery" / "records"
     written = {f"gallery/entries/{name}.md": page(name, one, records) for name, one in shelved().items()}
     return {**written, "gallery/entries/index.md": overview(records)}
+
+
+def link_names(app: Any, page: str, source: list[str]) -> None:
+    """Sphinx calls this for every page that it reads: names of figures in tables lead to the pages of these figures."""
+    if page in NAMING:
+        source[0] = "\n".join(_row(line) if line.startswith("|") else line for line in source[0].split("\n"))
+
+
+def _row(line: str) -> str:
+    return re.sub(
+        r"`([\w-]+)`",
+        lambda name: f"[{name[0]}](gallery/entries/{name[1]}.md)" if name[1] in shelved() else name[0],
+        line,
+    )
 
 
 @cache

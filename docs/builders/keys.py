@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from builders.markdown import code, table, text
+from builders.names import comments_of
 from pydantic.fields import FieldInfo
 
 from dimfree.lab.help import help_of, title_of
@@ -53,9 +54,17 @@ def in_words(kind: Any) -> str:
 
 def _bounds(conditions: Any) -> str:
     found = [
-        f"{sign} {getattr(one, name)}" for one in conditions for name, sign in _SIGNS.items() if hasattr(one, name)
+        f"{sign} {_number(getattr(one, name))}"
+        for one in conditions
+        for name, sign in _SIGNS.items()
+        if hasattr(one, name)
     ]
     return f" {' and '.join(found)}" if found else ""
+
+
+def _number(bound: float) -> str:
+    """A bound in digits, and the largest one as a power."""
+    return "2⁶³" if bound == 2**63 else str(bound)
 
 
 def default_of(field: FieldInfo) -> str:
@@ -101,7 +110,7 @@ def _meaning(place: tuple[Setting, str] | None, section: type[Section], name: st
         return ""
     setting, path = place or (settings()[0], "")
     said = help_of(setting, section, f"{path}.{name}" if path else name)
-    return "" if said == title_of(section) else text(said)
+    return text(comments_of(section).get(name, "") if said == title_of(section) else said)
 
 
 def page() -> str:

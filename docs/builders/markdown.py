@@ -34,7 +34,7 @@ def fenced(kind: str, body: str) -> str:
 
 def linked(said: str, up: str) -> str:
     """Markdown in which pages that are named by their path, such as docs/theory/dmft.md, are links; `up` leads to docs."""
-    return re.sub(r"(?<![\w/(\[])docs/((?:theory/)?[\w-]+\.md)", rf"[\1]({up}\1)", said)
+    return re.sub(r"(?<!\]\()(?<![\w/\[])docs/((?:theory/)?[\w-]+\.md)", rf"[\1]({up}\1)", said)
 
 
 def docstring(said: str, up: str) -> str:

@@ -134,7 +134,7 @@ def _shown(value: Any) -> Any:
 
 def fields(found: type) -> list[Field]:
     """The fields of a dataclass, an equinox module or a named tuple, with the comments beside them in the source."""
-    comments = dict(_comments(found))
+    comments = comments_of(found)
     if hasattr(found, "_field_defaults"):
         hints, defaults = found.__annotations__, found._field_defaults
         rows = [(name, hints[name], defaults.get(name, dataclasses.MISSING)) for name in found._fields]
@@ -143,6 +143,11 @@ def fields(found: type) -> list[Field]:
     else:
         rows = []
     return [Field(name, words(kind), default_of(value), comments.get(name, "")) for name, kind, value in rows]
+
+
+def comments_of(found: type) -> dict[str, str]:
+    """The comments beside the fields of a class in its source."""
+    return dict(_comments(found))
 
 
 def _comments(found: type) -> Iterator[tuple[str, str]]:

@@ -110,7 +110,11 @@ ProblemFile = Annotated[
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Change one key of the problem, as in training.learning_rate=0.5; may be repeated."),
+    typer.Option(
+        "--set",
+        metavar="<key=value>",
+        help="Change one key of the problem, as in training.learning_rate=0.5; may be repeated.",
+    ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed of all random numbers; equal seeds give equal results.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder for figures and results.")]
@@ -126,6 +130,7 @@ By = Annotated[
     str | None,
     typer.Option(
         "--with",
+        metavar="<name>",
         help="The description to run, by name. Default: the main one of the setting.",
         autocompletion=description_names,
     ),

@@ -25,14 +25,23 @@ def compare(
     change: Overrides = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", help="Run only these descriptions, as in chain,ode.", autocompletion=description_names),
+        typer.Option(
+            "--only",
+            metavar="<names>",
+            help="Run only these descriptions, as in chain,ode.",
+            autocompletion=description_names,
+        ),
     ] = None,
     budget: Annotated[
         float, typer.Option("--budget", help="Seconds to spend; descriptions that would take longer are left out.")
     ] = 60.0,
     replicas: Annotated[
         list[str] | None,
-        typer.Option("--replicas", help="Number of independent runs, or NAME=NUMBER for one description."),
+        typer.Option(
+            "--replicas",
+            metavar="<number>",
+            help="Number of independent runs, or NAME=NUMBER for one description.",
+        ),
     ] = None,
     seed: Seed = None,
     out: Out = Path("dimfree-results"),

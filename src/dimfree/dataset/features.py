@@ -49,13 +49,13 @@ class Covariates(_Featured):
     """
 
     kind: Literal["covariates"] = "covariates"
-    labels: Literal["sign", "linear"] = "sign"
-    noise: NonNegativeFloat = 0.0
-    spectrum: tuple[NonNegativeFloat, ...] = Field(default=(1.0,), min_length=1)
-    teacher: tuple[float, ...] = Field(default=(1.0,), min_length=1)
+    labels: Literal["sign", "linear"] = "sign"  # the sign of what the teacher says, or its value
+    noise: NonNegativeFloat = 0.0  # variance of the noise on what the teacher says
+    spectrum: tuple[NonNegativeFloat, ...] = Field(default=(1.0,), min_length=1)  # eigenvalues of the covariance
+    teacher: tuple[float, ...] = Field(default=(1.0,), min_length=1)  # weights of the teacher, one per eigenvalue
     unexplained: NonNegativeFloat = 0.0
-    file: Path | None = None
-    outliers: GivenOutliers = None
+    file: Path | None = None  # an .npz file with Psi, Phi, Omega and theta
+    outliers: GivenOutliers = None  # labels that follow another law
 
     @model_validator(mode="after")
     def _one_source(self) -> "Covariates":
@@ -75,11 +75,11 @@ class RandomFeatures(_Featured):
     """Features activation(F x/sqrt(D)) - mean of Gaussian inputs, `per_input` of them per input; the teacher sees the inputs."""
 
     kind: Literal["random-features"] = "random-features"
-    labels: Literal["sign", "linear"] = "sign"
-    noise: NonNegativeFloat = 0.0
+    labels: Literal["sign", "linear"] = "sign"  # the sign of what the teacher says, or its value
+    noise: NonNegativeFloat = 0.0  # variance of the noise on what the teacher says
     per_input: PositiveFloat = 2.0
     activation: FeatureActivation = "erf"
-    outliers: GivenOutliers = None
+    outliers: GivenOutliers = None  # labels that follow another law
 
     @model_validator(mode="after")
     def _real_labels(self) -> "RandomFeatures":
@@ -94,7 +94,7 @@ class Table(_Featured):
     """
 
     kind: Literal["table"] = "table"
-    features: Path = Path("digits")
+    features: Path = Path("digits")  # a .npy or .csv file, or "digits"
     labels: Path | None = None  # left out for "digits", where the label is whether the digit is even
     activation: FeatureActivation | None = None
     seed: int = Field(default=0, ge=0, lt=2**63)  # seed of the random features

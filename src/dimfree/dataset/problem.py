@@ -54,7 +54,7 @@ class SignTeacher(_DataSet):
     """Gaussian inputs and the sign of w*.x/sqrt(d), plus noise of variance `noise` before the sign, as label."""
 
     kind: Literal["sign-teacher"] = "sign-teacher"
-    noise: NonNegativeFloat = 0.0
+    noise: NonNegativeFloat = 0.0  # variance of the noise before the sign
 
 
 class PhaseRetrieval(_DataSet):

@@ -48,9 +48,9 @@ class GivenPoints(Section):
     title: ClassVar[str] = "[data]"
     kind: Literal["given-points"] = "given-points"
     held_out: PositiveInt = 1
-    file: Path | None = None
+    file: Path | None = None  # an .npz file with arrays X and y
     inputs: tuple[tuple[float, ...], ...] = ()
-    labels: tuple[float, ...] = ()
+    labels: tuple[float, ...] = ()  # one per row of inputs
 
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -77,9 +77,9 @@ class ScaledTwoLayer(Section):
 
     title: ClassVar[str] = "[network]"
     width: PositiveInt = 200
-    activation: Activation = "erf"
+    activation: Activation = "erf"  # of all units
     output_scale: float | Literal["mean-field", "lazy"] = "lazy"
-    trained: tuple[Part, ...] = Field(default=_PARTS, min_length=1)
+    trained: tuple[Part, ...] = Field(default=_PARTS, min_length=1)  # the layers that learn
 
     @field_validator("trained")
     @classmethod

@@ -6,13 +6,15 @@ from pydantic import Field, model_validator
 
 from dimfree.problem.section import Section
 
+_Link = Literal["terms", "staircase-2", "staircase-3", "staircase-4", "parity-2", "parity-3"]
+
 
 class HermiteTerms(Section):
     """sum_n coefficients[n] prod_r He_{terms[n][r]}(z_r); a name ("staircase-3", "parity-2") stands for the terms."""
 
-    link: Literal["terms", "staircase-2", "staircase-3", "staircase-4", "parity-2", "parity-3"] = "staircase-2"
-    terms: tuple[tuple[Annotated[int, Field(ge=0, le=20)], ...], ...] = ()
-    coefficients: tuple[float, ...] = ()
+    link: _Link = "staircase-2"  # a named polynomial, or "terms" for one of your own
+    terms: tuple[tuple[Annotated[int, Field(ge=0, le=20)], ...], ...] = ()  # of every term its degree in each direction
+    coefficients: tuple[float, ...] = ()  # one per term
 
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:

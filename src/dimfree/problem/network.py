@@ -31,7 +31,7 @@ class TwoLayer(Section):
     outputs: Annotated[PositiveInt, Field(exclude_if=lambda given: given == 1)] = 1
     second_layer_start: float | Literal["signs", "uniform"] | tuple[float, ...] | Matrix = 1.0
     bias_start: float = 0.0
-    scaling: Scaling = "mean"
+    scaling: Scaling = "mean"  # the factor in front of the sum over units
 
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ class Run(Section):
     title: ClassVar[str] = "[run]"
     until: PositiveFloat = 500.0
     replicas: PositiveInt = 8
-    seed: int = Field(default=0, ge=0, lt=2**63)
+    seed: int = Field(default=0, ge=0, lt=2**63)  # seed of all random numbers; equal seeds give equal results
     points: int = Field(default=80, ge=2, le=100_000)
     spacing: Literal["log", "linear"] = "log"
     times: tuple[PositiveFloat, ...] | None = None  # instead of points and spacing; 0 is always saved too

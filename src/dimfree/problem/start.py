@@ -15,7 +15,7 @@ class GaussianStart(Section):
 
     title: ClassVar[str] = "[start]"
     kind: Literal["gaussian"] = "gaussian"
-    scale: PositiveFloat = 1.0
+    scale: PositiveFloat = 1.0  # standard deviation of a weight
 
 
 class SphereStart(Section):
@@ -23,7 +23,7 @@ class SphereStart(Section):
 
     title: ClassVar[str] = "[start]"
     kind: Literal["sphere"] = "sphere"
-    scale: PositiveFloat = 1.0
+    scale: PositiveFloat = 1.0  # norm of a row over sqrt(dimension)
 
 
 class OverlapStart(Section):
@@ -31,8 +31,8 @@ class OverlapStart(Section):
 
     title: ClassVar[str] = "[start]"
     kind: Literal["overlaps"] = "overlaps"
-    Q: Matrix
-    M: Matrix
+    Q: Matrix  # overlaps between students, width x width
+    M: Matrix  # overlaps between students and teachers, width x units
 
 
 def check_overlaps(start: OverlapStart, width: int, units: int, spherical: bool) -> None:
@@ -52,7 +52,7 @@ class WeightsStart(Section):
 
     title: ClassVar[str] = "[start]"
     kind: Literal["weights"] = "weights"
-    file: Path
+    file: Path  # an .npz file with arrays W and Wstar
 
 
 Start = Annotated[GaussianStart | SphereStart | OverlapStart | WeightsStart, Field(discriminator="kind")]

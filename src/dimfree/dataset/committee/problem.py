@@ -75,7 +75,7 @@ class _LabelledSet(Section):
     flip: Annotated[float, Field(exclude_if=lambda given: given == 0)] = 0.0
     slope: Annotated[PositiveFloat, Field(exclude_if=lambda given: given == 1)] = 1.0
     noise: NonNegativeFloat = Field(default_factory=_default_noise)
-    noise_law: NoiseLaw = "gaussian"
+    noise_law: NoiseLaw = "gaussian"  # "gaussian", or {student = 3.0} for heavy tails
 
     @model_validator(mode="after")
     def _labelled(self) -> "_LabelledSet":
@@ -165,7 +165,7 @@ class NetworkMultiPass(MultiPass):
     loss: GivenLoss = "square"  # type: ignore[assignment]  # more than of one unit
     batches: Literal["random", "cyclic", "reshuffle", "one-pass", "twice"] = "random"
     momentum: float = Field(default=0.0, ge=0, lt=1)
-    schedule: Schedule | None = None
+    schedule: Schedule | None = None  # how the learning rate changes in time
     second_layer_rate: NonNegativeFloat = 1.0
     second_layer_decay: NonNegativeFloat | Literal["same"] = 0.0  # "same": that of the first layer
 

@@ -26,7 +26,7 @@ class TwoGaussians(DataSection):
         "run": {"until": 10.0, "replicas": 4, "points": 21, "spacing": "linear"},
     }
     kind: Literal["two-gaussians"] = "two-gaussians"
-    contrast: float = Field(default=0.8, gt=0, lt=1)
+    contrast: float = Field(default=0.8, gt=0, lt=1)  # how much the variances of the classes differ
     signal: PositiveInt | None = None
     noise: ClassVar[float] = 0.0  # labels are exact
 

@@ -25,7 +25,7 @@ class HiddenManifold(TeacherNetwork):
     any_loss: ClassVar[bool] = False
     kind: Literal["hidden-manifold"] = "hidden-manifold"
     latent: Annotated[int, Field(ge=1, le=10_000)] = 150
-    features: Literal["sign", "erf", "tanh", "linear"] = "sign"
+    features: Literal["sign", "erf", "tanh", "linear"] = "sign"  # the function of hidden variables
 
     def check(self, problem: "OnePassProblem") -> None:
         """Check that sizes fit, and that the start brings no teacher."""

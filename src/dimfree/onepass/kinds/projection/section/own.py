@@ -36,7 +36,7 @@ class Projected(ProjectedData):
 
     kind: Literal["projected"] = "projected"
     covariance: AnyCovariance = Features(file=Path("digits"), labels=Path("target"))
-    target: Path | None = None
+    target: Path | None = None  # a file of coefficients, one per input
     noise: NonNegativeFloat = 0.0
 
     @classmethod

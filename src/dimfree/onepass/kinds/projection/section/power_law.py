@@ -29,8 +29,8 @@ class PowerLaw(ProjectedData):
     """
 
     kind: Literal["power-law"] = "power-law"
-    alpha: PositiveFloat = 0.7
-    beta: float = 1.2
+    alpha: PositiveFloat = 0.7  # the j-th input has variance j^(-2 alpha)
+    beta: float = 1.2  # the j-th input counts j^(-beta) in the label
     inputs: PositiveInt | PerSize = PerSize(per_size=8.0)
     noise: NonNegativeFloat = 0.0
 
