@@ -5,6 +5,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from markdown_it import MarkdownIt
 from typer.main import get_command
 
 from dimfree.cli.commands import app
@@ -61,3 +62,32 @@ def test_no_row_of_a_table_is_cut_off_by_a_bar_in_a_formula():
             found = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else None
             assert found is None or bars in (None, found), f"{page.name}, table row {number}: {line[:80]}"
             bars = found
+
+
+MATH = re.compile(r"\$\$.*?\$\$|(?<![\\$])\$[^$\n]+\$", re.DOTALL)
+PAGES = [
+    ROOT / "README.md",
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if not path.is_relative_to(ROOT / "docs/reference")),
+]
+
+
+def lost(text):
+    """Places where Markdown takes a star or an underscore of a formula for emphasis, or a bracket for HTML."""
+    for block in MarkdownIt("commonmark").enable("table").parse(MATH.sub("formula", text)):
+        pieces = block.children or []
+        for before, piece, after in zip([None, *pieces], pieces, [*pieces[1:], None], strict=False):
+            words = (before.content if before else ""), (after.content if after else "")
+            inside = piece.type.endswith(("em_open", "strong_open")) and re.search(r"[\w)\]²^∂∇]$", words[0])
+            ends = piece.type.endswith(("em_close", "strong_close")) and re.match(r"[\wᵀ²^{(=]", words[1])
+            if inside or ends or piece.type == "html_inline":
+                yield f"{words[0][-20:]}|{piece.markup or piece.content}|{words[1][:20]}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_formulas_keep_their_letters(page):
+    assert not list(lost(page.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("text", ["W*x and W*y", "with <y zeta> of", "∂_t q(τ_+)"])
+def test_a_lost_letter_would_be_seen(text):
+    assert list(lost(text))

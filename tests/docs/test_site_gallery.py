@@ -1,6 +1,7 @@
 """Records of the gallery belong to figures of the shelf, stay small, and say what was measured; dead links are found."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -82,3 +83,13 @@ def test_a_shortened_problem_keeps_a_default_where_the_kind_fills_in_another_val
     short = make_gallery.shortest(text)
     assert 'spacing = "log"' in short
     assert "batch_fraction" not in short
+
+
+@pytest.mark.parametrize("page", gallery.NAMING)
+def test_names_of_figures_in_tables_lead_to_their_pages(page):
+    source = [(DOCS / f"{page}.md").read_text(encoding="utf-8")]
+    gallery.link_names(None, page, source)
+    led = set(re.findall(r"\[`([\w-]+)`\]\(gallery/entries/\1\.md\)", source[0]))
+    assert led == set(shelved())
+    gallery.link_names(None, "choose", other := ["| `regimes` | |"])
+    assert other == ["| `regimes` | |"]

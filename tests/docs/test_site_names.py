@@ -16,7 +16,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 sys.path.append(str(DOCS))
 matplotlib.use("Agg")
 
-from builders import api, names  # noqa: E402
+from builders import api, keys, names  # noqa: E402
 
 SETUP = "import dimfree as df\nproblem = df.Problem(dimension=50, run=df.Run(until=2.0, points=9, replicas=4))\n"
 MADE = {  # what examples find in their folder
@@ -78,3 +78,11 @@ def test_prompts_in_docstrings_run():
         session = doctest.DocTestParser().get_doctest(inspect.cleandoc(found.__doc__), {"df": dimfree}, name, None, 0)
         said = []
         assert doctest.DocTestRunner(verbose=False).run(session, out=said.append).failed == 0, "".join(said)
+
+
+def test_every_key_of_a_problem_says_what_it_means():
+    for section in {section for _, _, section in keys.places()}:
+        silent = [key for key, *_, meaning in keys.rows(section) if key != "`kind`" and not meaning]
+        assert not silent, (
+            f"{section.__name__}: {silent}; write a comment beside the key, or in the problem of dimfree new."
+        )

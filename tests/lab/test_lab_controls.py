@@ -149,7 +149,7 @@ def test_the_largest_numbers_have_sliders_too():
 
 
 def test_help_is_what_the_template_says():
-    assert by_path(df.Problem())["training.batch"]["help"] == "fresh samples per step"
+    assert by_path(df.Problem())["training.batch"]["help"] == "number of fresh samples per step"
 
 
 def test_the_same_data_can_be_trained_on_in_another_setting():
