@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from builders import keys, names
-from builders.markdown import code, docstring, fenced, table, text
+from builders.markdown import code, docstring, fenced, linked, table, text
 
+import dimfree
+from dimfree.problem import Problem
 from dimfree.problem.section import Section
 
 FOLDER = "reference/api"
@@ -42,7 +44,7 @@ def first_sentence(found: Any) -> str:
 
 def page(name: str, found: Any, example: str) -> str:
     """One public name: what it is, how it is called, what it takes and returns, and an example."""
-    said = inspect.cleandoc(found.__doc__ or "")
+    said, _ = names.described(inspect.cleandoc(found.__doc__ or ""))
     kind = "py:class" if inspect.isclass(found) else "py:function"
     parts = [
         "---\norphan: true\n---",
@@ -54,8 +56,16 @@ def page(name: str, found: Any, example: str) -> str:
     if inspect.isclass(found):
         parts += _class(found)
     else:
-        rows = [(code(one.name), code(one.kind), one.default and code(one.default)) for one in names.arguments(found)]
-        parts += [f"## Arguments\n\n{table(('argument', 'type', 'default'), rows)}"] if rows else []
+        rows = [
+            (
+                code(one.name),
+                one.kind and code(one.kind),
+                one.default and code(one.default),
+                linked(text(one.meaning), "../../../"),
+            )
+            for one in names.arguments(found)
+        ]
+        parts += [f"## Arguments\n\n{table(('argument', 'type', 'default', 'meaning'), rows)}"] if rows else []
         parts += _returned(found)
     if ">>>" not in said and example:
         parts.append(f"## Example\n\n{fenced('pycon', example)}")
@@ -71,7 +81,8 @@ def _class(found: type) -> list[str]:
             for f in names.fields(found)
         ]
         parts = [f"## Fields\n\n{table(('field', 'type', 'default', 'meaning'), rows)}"] if rows else []
-    methods = [(code(call), text(said)) for call, said in names.methods(found)]
+    written = issubclass(found, Section) and not issubclass(found, Problem) and found.__name__ in dir(dimfree)
+    methods = [] if written else [(code(call), text(said)) for call, said in names.methods(found)]  # for authors only
     return parts + ([f"## Methods and properties\n\n{table(('name', 'what it gives'), methods)}"] if methods else [])
 
 

@@ -99,11 +99,30 @@ def default_of(value: Any) -> str:
 
 
 def arguments(function: Callable[..., Any]) -> list[Field]:
-    """The arguments of a function."""
-    return [
-        Field(one.name, "" if one.annotation is one.empty else words(one.annotation), default_of(one.default), "")
-        for one in inspect.signature(function).parameters.values()
+    """The arguments of a function, and those that its docstring names beside them, which it passes on."""
+    taken = inspect.signature(function).parameters
+    meanings = described(inspect.cleandoc(function.__doc__ or ""))[1]
+    rows = [
+        Field(
+            one.name,
+            "" if one.annotation is one.empty else words(one.annotation),
+            default_of(one.default),
+            meanings.get(one.name, ""),
+        )
+        for one in taken.values()
     ]
+    return rows + [Field(name, "", "", meaning) for name, meaning in meanings.items() if name not in taken]
+
+
+def described(said: str) -> tuple[str, dict[str, str]]:
+    """A docstring without its block of arguments, and what the block says of every argument."""
+    block = re.search(r"^Arguments:\n((?: {4}.*\n?)+)", said, re.MULTILINE)
+    if block is None:
+        return said, {}
+    lines = (" ".join(one.split()) for one in re.split(r"\n(?= {4}\S)", block[1]))
+    halves = (line.partition(": ") for line in lines if line)
+    meanings = {name: meaning for names, _, meaning in halves for name in names.split(", ")}
+    return said.replace(block[0], ""), meanings
 
 
 def signature(name: str, found: Any) -> str:

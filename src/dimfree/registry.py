@@ -35,7 +35,7 @@ def imported(path: str) -> Any:
 
 @lru_cache(maxsize=1)
 def settings() -> "tuple[Setting, ...]":
-    """Every setting; the first is that of the embedded problem."""
+    """Every kind of training that dimfree knows; the first is that of the embedded problem."""
     found: dict[str, Setting] = {one.name: one for one in map(imported, _OWN)}
     for point in entry_points(group=SETTINGS_GROUP):
         one: Setting | None = _loaded(point)

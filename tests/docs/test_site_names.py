@@ -49,6 +49,21 @@ def test_every_public_name_has_a_page_with_an_example():
     assert all(f"[`{name}`]" in listed for name in names.public())
 
 
+def test_every_argument_is_explained():
+    for name, found in names.public().items():
+        if inspect.isroutine(found) and not name.startswith("extend."):
+            silent = [one.name for one in names.arguments(found) if not one.meaning]
+            assert not silent, f"{name}: {silent}; its docstring needs a block 'Arguments:' that names them"
+
+
+def test_a_block_of_arguments_is_read():
+    said, meanings = names.described(
+        "Do it.\n\nArguments:\n    a, b: two: of\n        them\n    c: third\n\n    code()\n"
+    )
+    assert meanings == {"a": "two: of them", "b": "two: of them", "c": "third"}
+    assert said == "Do it.\n\n\n    code()\n"
+
+
 def test_examples_are_of_public_names():
     assert set(api.examples(DOCS)) <= {names.bare(name) for name in names.public()}
 

@@ -33,11 +33,16 @@ def compare(
 ) -> Comparison:
     """Run every description that does not refuse and that fits into `budget` seconds, all from the same starts.
 
-    Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `until`, `replicas` and `seed`
-    instead of the problem's, where `replicas` may also name single descriptions, {"NAME": 400}; `only`, the descriptions to
-    run, as names or as objects, which may be two of one kind with different labels; `budget`, the CPU seconds that all of them
-    may take together (None: without limit); `checkpoint`, a folder from which a long comparison that was killed goes on;
-    `progress`, whether to show it; `watch`, called with a title and the share of its work done.
+    Arguments:
+        problem: a Problem, or the path of a TOML file; without it, the embedded problem
+        until, seed: instead of those of the problem
+        replicas: instead of the number in the problem; {"NAME": 400} for single descriptions
+        only: the descriptions to run, as names or as objects; two of one kind need different labels
+        budget: CPU seconds that all descriptions may take together; None for no limit
+        checkpoint: a folder in which a long comparison keeps its state, so that it can continue after an
+            interruption
+        progress: whether to show the progress
+        watch: called with the name of what runs and the share of its work that is done
 
         comparison = df.compare(df.Problem(dimension=200), until=5.0, replicas=4)
         print(comparison.summary())

@@ -252,9 +252,11 @@ def alone(problem: Problem, data: xr.Dataset) -> Comparison:
 
 
 def opened(path: str | Path, problem: Problem | None = None) -> Comparison:
-    """The comparison that was saved in a file, its problem included.
+    """Open a saved comparison, its problem included.
 
-    A lambda cannot be found again by its name: if the saved problem had one, give the problem again as `problem`.
+    Arguments:
+        path: the file that was written by `dimfree compare` or by `save`
+        problem: the problem again, if it has a lambda, which cannot be found by its name
 
         df.open("comparison.nc").plot()
     """

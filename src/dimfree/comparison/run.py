@@ -69,10 +69,13 @@ def solve(
     A theory solves equations and runs no SGD. Some theories draw random numbers, for fluctuations or to estimate
     averages, and so have several replicas; `dimfree list` names all of them.
 
-    Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `by`, the theory as a name or an
-    object (left out, that of the problem's setting); `until` and `seed` instead of the problem's; `checkpoint`, a folder from
-    which a long run that was killed goes on; `progress`, whether to show it; `watch`, called with the title and the share of the
-    work done.
+    Arguments:
+        problem: a Problem, or the path of a TOML file; without it, the embedded problem
+        by: the theory, as a name or an object; without it, the main theory of the problem's setting
+        until, seed: instead of those of the problem
+        checkpoint: a folder in which a long run keeps its state, so that it can continue after an interruption
+        progress: whether to show the progress
+        watch: called with the name of what runs and the share of its work that is done
 
     Returns the observables as an xarray.Dataset over (time, replica, ...), with provenance in its attrs. The result of
     a theory that only knows the end of training has no time.
@@ -99,8 +102,13 @@ def simulate(
 
     The result has one curve for each of `replicas` independent runs. `dimfree list` names the experiments.
 
-    Arguments as those of `solve`; `by` is an experiment (left out, that of the problem's setting), `replicas` how many
-    independent runs it makes.
+    Arguments:
+        problem: a Problem, or the path of a TOML file; without it, the embedded problem
+        by: the experiment, as a name or an object; without it, the main experiment of the problem's setting
+        until, replicas, seed: instead of those of the problem
+        checkpoint: a folder in which a long run keeps its state, so that it can continue after an interruption
+        progress: whether to show the progress
+        watch: called with the name of what runs and the share of its work that is done
 
         risk = df.simulate(df.Problem(dimension=200), until=5.0, replicas=4)["risk"].mean("replica")
     """

@@ -47,7 +47,9 @@ def exercises() -> dict[str, Exercise]:
 def check(exercise: str, answer: object) -> Checked:
     """Say whether `answer` is right: true or false, and shown as a sentence with a hint where it is not.
 
-    Arguments: `exercise`, its name as in the chapter; `answer`, one number, which may come as an array with one entry.
+    Arguments:
+        exercise: its name, as in the chapter
+        answer: one number, or an array with one entry
 
         >>> import dimfree as df
         >>> df.check("noise-floor", 0.02)

@@ -16,9 +16,12 @@ from dimfree.problem.section import Section
 
 
 def load(path: str | Path, *, allow_code: bool = False) -> Problem:
-    """Read a problem from a TOML file; functions that it names as module:function are imported only if that is allowed.
+    """Read a problem from a TOML file.
 
-    Modules beside the file, and in the current folder, are found.
+    Arguments:
+        path: the file
+        allow_code: whether to import functions that the file names as module:function, which runs their code; modules
+            beside the file and in the current folder are found
     """
     try:
         text = read_text(path)
@@ -32,7 +35,13 @@ def load(path: str | Path, *, allow_code: bool = False) -> Problem:
 
 
 def loads(text: str, name: str = "the TOML text", *, allow_code: bool = False) -> Problem:
-    """The problem written in TOML text."""
+    """Read a problem from TOML text.
+
+    Arguments:
+        text: the text
+        name: what errors call it
+        allow_code: whether to import functions that the text names as module:function, which runs their code
+    """
     return with_code(read(text, name), allow_code)
 
 
@@ -48,7 +57,11 @@ def read(text: str, name: str) -> Problem:
 
 
 def dumps(problem: Problem) -> str:
-    """The problem as TOML, every key spelled out."""
+    """Write a problem as TOML, with every key.
+
+    Arguments:
+        problem: the problem; functions must have a name by which they can be found again
+    """
     values = _without_none(problem.model_dump(mode="json"))
     run = values.pop("run")
     return tomli_w.dumps({**values, "run": run})

@@ -34,10 +34,13 @@ Curves = xr.DataArray | xr.Dataset | Accounts
 
 
 def crossing_times(data: Curves, level: float, observable: str = "risk") -> xr.DataArray:
-    """When every curve first falls to `level`, between saved times by interpolation; nan where it never does.
+    """Find when every curve first falls to `level`, interpolating between saved times; NaN where it never does.
 
-    Arguments: `data`, a result, a sweep, one observable of either, or a comparison, whose accounts then lie along the dimension
-    `description`; `level`; `observable`, which one of the result is meant.
+    Arguments:
+        data: a result, a sweep, one observable of either, or a comparison, whose accounts then lie along the
+            dimension `description`
+        level: the level to fall to
+        observable: the observable of the result to look at
 
         df.crossing_times(df.simulate(problem), 0.01).mean("replica")
     """
@@ -45,11 +48,16 @@ def crossing_times(data: Curves, level: float, observable: str = "risk") -> xr.D
 
 
 def plateau(data: Curves, observable: str = "risk") -> xr.Dataset:
-    """The longest stretch on which every curve stands still before it falls by half; nan where there is none.
+    """Find the longest stretch on which every curve stands still before it falls by half; NaN where there is none.
 
     `begin`, `end` and `length` of the stretch, its `height`, and `escape`, when half of the height is left; ends of the stretch
     that lie between saved times are interpolated. The fall must be shorter than the stretch: an exponential decay has no
-    plateau. The arguments are those of `crossing_times`; take the mean over replicas first for the plateau of the mean.
+    plateau.
+
+    Arguments:
+        data: a result, a sweep, one observable of either, or a comparison, whose accounts then lie along the dimension
+            `description`; for the plateau of the mean take the mean over replicas first
+        observable: the observable of the result to look at
 
         df.plateau(df.simulate(problem))["length"].mean("replica")
     """

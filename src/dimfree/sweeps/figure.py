@@ -34,8 +34,15 @@ _ALONG_ONE = ("curves", "frontier")  # kinds of figures of one axis
 def plot_sweep(data: xr.Dataset, path: str | Path | None = None, page: Page = PAPER, **figure: Any) -> "Figure":
     """Draw a sweep as its file says, unless `figure` says otherwise.
 
-    Arguments: `kind`, "map", "curves", "slopes" or "frontier" (left out, curves of one axis and maps of several);
-    `observable` (left out, the risk); `measure`, "end", "plateau", {"crossing": level} or {"distance": title}; `x` and `y`, axes.
+    Arguments:
+        data: a sweep, as `df.sweep` and `df.open_sweep` return it
+        path: the file to write; without it, the figure is only returned
+        page: size, style and background of the figure
+        figure: options of the figure, namely
+        kind: "map", "curves", "slopes" or "frontier"; without it, curves for one axis and maps for several
+        observable: what to draw; without it, the risk
+        measure: "end", "plateau", {"crossing": level} or {"distance": title}
+        x, y: the axes of the sweep to draw along
 
         df.plot_sweep(df.open_sweep("sweep.zarr"), "sweep.png", kind="curves")
     """

@@ -47,12 +47,20 @@ def sweep(
 ) -> xr.Dataset:
     """Vary keys of a problem and compute every point of the grid.
 
-    Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `over`, the axes: values by key of
-    the problem; `descriptions`, names or objects (left out, the theory of the problem's setting); `steps`, how many steps of
-    training every point takes, where otherwise all points share the times of the run; `replicas` and `seed` instead of the
-    problem's; `store`, a folder in which every finished point is kept: the same sweep goes on from there; `processes`, how many
-    of this machine compute (left out, this one); `cluster` ("local", the address of a Dask scheduler, or "slurm" with the
-    options of `slurm`); `retry`, whether to try failed points again; `progress`, whether to show it.
+    Arguments:
+        problem: a Problem, or the path of a TOML file; without it, the embedded problem
+        over: the axes of the grid: a list of values for each key of the problem
+        descriptions: names or objects; without them, the theory of the problem's setting
+        steps: number of training steps of every point; without it, all points share the times of the run
+        replicas, seed: instead of those of the problem
+        store: a folder that keeps every finished point, so that the same sweep can continue after an
+            interruption
+        processes: number of processes on this machine; without it, this one alone
+        cluster: "local", the address of a Dask scheduler, or "slurm"
+        slurm: the options of a SLURM job: see docs/sweeps.md
+        retry: whether to try failed points again
+        progress: whether to show the progress
+        watch: called with "sweep" and the share of points that are finished
 
     Returns the observables over (description, *axes, time, replica, ...); `failure` says why where there are none.
 

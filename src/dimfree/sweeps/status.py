@@ -54,9 +54,12 @@ def status_of(data: xr.Dataset) -> Status:
 
 
 def open_sweep(path: str | Path) -> xr.Dataset:
-    """All that is in a store, also while its sweep is running; points that are not computed yet are nan.
+    """Open the store of a sweep, also while the sweep is running; points that are not computed yet are NaN.
 
-    df.open_sweep("sweep.zarr")["risk"].mean("replica")
+    Arguments:
+        path: the folder of the store
+
+        df.open_sweep("sweep.zarr")["risk"].mean("replica")
     """
     store = Store(Path(path))
     plan, attrs = store.metadata()

@@ -86,7 +86,13 @@ class _LinearNoise(Equations[TeacherModel, _Noisy]):
 
 
 def band(problem: OnePassProblem, start: Start, times: Float[Array, " t"]) -> Band:
-    """The band around the ODE from this start."""
+    """The band around the ODE in which runs of SGD lie: one standard deviation, computed without sampling.
+
+    Arguments:
+        problem: the problem, on fresh samples of a teacher
+        start: where SGD begins, from `df.extend.draw_start`
+        times: the times at which to compute it
+    """
     refusal = why_not(HighDimensional(), problem)
     if refusal:
         raise RefusalError(f"there is no band: {refusal}")

@@ -97,9 +97,11 @@ def fluctuations(
 ) -> FluctuationBound:
     """Run SGD in overlap space and the ODE from the same start, and fit the bound on the distance between them.
 
-    Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `until`, `replicas` and `seed`
-    instead of the problem's; `budget`, the CPU seconds that both may take together; `watch`, called with a name and the share
-    of all work that is done.
+    Arguments:
+        problem: a Problem, or the path of a TOML file; without it, the embedded problem
+        until, replicas, seed: instead of those of the problem
+        budget: CPU seconds that both may take together
+        watch: called with the name of what runs and the share of all work that is done
 
         print(df.fluctuations(df.Problem(dimension=200), until=2.0, replicas=4).summary())
     """

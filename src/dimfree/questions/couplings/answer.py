@@ -136,13 +136,18 @@ def couplings(
     sgd: VectorSGD = VectorSGD(),  # noqa: B008
     budget: float = 300.0,
 ) -> Couplings:
-    """Run all five from `seeds` starts and compare them at `points` equidistant times up to `until`.
+    """Run the five dynamics from SGD to its mean-field limit from the same starts, and compare neighbours.
 
-    Arguments: `problem` (a Problem, or the path of a TOML file; left out, the one of docs/couplings.md); `until` and `seed`
-    instead of the problem's; `law`, the law of a neuron at the start of the PDE (by default the law that the starts
-    are drawn from); `sgd`, another SGD; `budget`, the CPU seconds that all may take. The step of GD and SGD is the
-    problem's,
-    eps = learning_rate/(width * dimension).
+    Arguments:
+        problem: a Problem, or the path of a TOML file; without it, the one of docs/couplings.md
+        until, seed: instead of those of the problem
+        seeds: number of starts; all five dynamics run from each
+        points: number of equidistant times at which the dynamics are compared
+        law: the law of a neuron at the start of the PDE; by default the law that the starts are drawn from
+        sgd: the description that runs SGD, with settings of its own
+        budget: CPU seconds that all may take together
+
+    The step of GD and SGD is that of the problem, eps = learning_rate/(width * dimension).
 
         print(df.couplings(seeds=4).summary())
     """

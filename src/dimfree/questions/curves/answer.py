@@ -189,11 +189,18 @@ def curve(
 ) -> Curve:
     """The learning curve of a problem's loss and weight decay, over samples per dimension.
 
-    Arguments: `problem` (a teacher, covariates, random features or a table, or the path of a TOML file), whose own number of
-    samples is not used; `samples` per dimension, or `points` of them from `smallest` to `largest` (8; for a table all of
-    its rows, or as many as the budget has time for); `seeds`, data sets for each;
-    `features` and `labels`, files of a table of yours (or features="digits"), and `width` random ReLU features of its columns;
-    `seed` instead of the problem's; `budget`, the seconds that all fits may take.
+    Arguments:
+        problem: a teacher, covariates, random features or a table, or the path of a TOML file; its own number
+            of samples is not used
+        samples: numbers of samples per dimension
+        smallest, largest, points: without `samples`: that many numbers in this range; for a table it ends at
+            all of its rows, or at as many as the budget has time for
+        seeds: number of data sets for each number of samples
+        features, labels: files of your own table, or features="digits"
+        width: learn from this many random ReLU features of the columns
+        seed: instead of that of the problem
+        budget: seconds that all fits may take together
+        watch: called with the name of what runs and the share of all work that is done
 
         print(df.curve(samples=[1, 2, 4], seeds=4).summary())
     """

@@ -98,8 +98,9 @@ class SampleComplexity(Answer[OnePassProblem]):
 def sample_complexity(problem: Problem | str | Path | None = None, threshold: float = 0.5) -> SampleComplexity:
     """Exponents, leaps, admissible rate and predicted samples of a target at this dimension.
 
-    Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `threshold`, the part of the risk
-    that must be lost for a direction to count as found.
+    Arguments:
+        problem: a Problem, or the path of a TOML file; without it, the embedded problem
+        threshold: the share of the initial risk that must be lost for a direction to count as found
 
         print(df.sample_complexity(df.Problem(data=df.MultiIndex(link="staircase-3"))).summary())
     """

@@ -160,13 +160,18 @@ def exit_times(
     budget: float = 300.0,
     watch: PartWatcher = nobody,
 ) -> Exits:
-    """Measure the exit with one replica of the overlap chain per start, and put every other account beside it.
+    """Measure when SGD leaves mediocrity, by the overlap chain from many starts, and put every other account beside it.
 
-    Arguments: `problem` (a Problem, or the path of a TOML file; left out, the embedded one); `threshold`, the part of the risk
-    to be lost; `replicas`, the number of starts; `seed` instead of the problem's; `horizon`, how long SGD is followed unless
-    all replicas have left before (by default five times the slowest exit of the ODE, and at most run.until); `resolution`, the
-    time between two looks at the risk (by default a hundredth of the ODE's mean exit); `budget`, the CPU seconds that SGD may
-    take; `watch`, called with the name of an account and the share of all work that is done.
+    Arguments:
+        problem: a Problem, or the path of a TOML file; without it, the embedded problem
+        threshold: the share of the initial risk that must be lost
+        replicas: number of starts
+        seed: instead of that of the problem
+        horizon: how long to follow SGD if some replicas do not leave; by default five times the slowest exit of
+            the ODE, and at most run.until
+        resolution: time between two looks at the risk; by default a hundredth of the ODE's mean exit
+        budget: CPU seconds that SGD may take
+        watch: called with the name of what runs and the share of all work that is done
 
         found = df.exit_times(problem, threshold=0.1, replicas=100)
         print(found.summary())

@@ -144,9 +144,16 @@ def laziness(
 ) -> Laziness:
     """Sweep the output scale from 1/width upwards, with the real and the linearised flow from the same starts.
 
-    Arguments: `problem` (a Problem on given points, or the path of a TOML file; left out, the one of docs/lazy.md), whose own
-    output scale is not used; `decades` and `scales`, how far and how finely; `networks`, independent starts; `seed` instead of
-    the problem's; `budget`, the CPU seconds that all may take; `flow` and `linear`, descriptions that replace the two flows.
+    Arguments:
+        problem: a Problem on given points, or the path of a TOML file; without it, the one of docs/lazy.md; its
+            own output scale is not used
+        decades: how far to sweep output_scale * width upwards from 1, in powers of ten
+        scales: number of output scales in the sweep
+        networks: number of independent starts
+        seed: instead of that of the problem
+        budget: CPU seconds that all may take together
+        flow, linear: descriptions to run instead of the real and the linearised flow
+        watch: called with the name of what runs and the share of all work that is done
 
         print(df.laziness(networks=2).summary())
     """

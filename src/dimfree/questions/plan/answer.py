@@ -223,12 +223,24 @@ def plan(
 ) -> Plan:
     """A plan of training for your own table: width, rate, batch and schedule, run for real on rows that are held out.
 
-    Arguments: `problem` (its network's activation, its start and its seed are used; left out, erf units); `features`, a file, a
-    frame or an array; `target`, a column of it, a file of labels or an array; `columns` to learn from; `one_hot`, whether words
-    become columns of 0 and 1; `impute`, how missing values are filled in; `positive`, the class that is +1; `scale`, "common"
-    or "each"; `budget`, the samples to draw; `loss`, "square" or, for two classes, "logistic"; `offsets`, whether
-    units of the fitted teacher have them; `widths` to choose from; `batch`, instead of the largest that is stable;
-    `splits`, ways to part the rows, and `seeds`, runs for each; `seed` instead of the problem's.
+    Arguments:
+        problem: its network's activation, its start and its seed are used; without it, erf units
+        features: the table: a file, a frame or an array
+        target: what is learned: a column of the table, a file of labels or an array
+        columns: the columns to learn from; by default all others
+        one_hot: whether words become columns of 0 and 1
+        impute: how to fill in missing values
+        positive: the class that counts as +1
+        scale: "common" divides all columns by one number, "each" every column by its own
+        budget: number of samples to draw
+        loss: "square" or, for two classes, "logistic"
+        offsets: whether units of the fitted teacher have offsets
+        widths: widths to choose from
+        batch: instead of the largest batch that is stable
+        splits: number of ways to split the rows
+        seeds: number of runs for each split
+        seed: instead of that of the problem
+        watch: called with the name of what runs and the share of all work that is done
 
         print(df.plan(features="diabetes", splits=1, seeds=2, widths=[2]).summary())
     """

@@ -81,9 +81,11 @@ class NearLimit(Answer[OnePassProblem]):
 def regime(problem: Problem | str | Path | None = None) -> NearLimit:
     """Say which limit a problem is near, and what a wider network or a larger step would change.
 
-    `problem` is a Problem, or the path of a TOML file; left out, the embedded one. Exponents cannot be read off one problem:
-    learning_rate/(width * batch) is compared with 1, within a factor of 2, and learning_rate/width with the square root of
-    dimension * batch.
+    A single problem has no exponents: therefore learning_rate/(width * batch) is compared with 1, within a factor of 2, and
+    learning_rate/width with the square root of dimension * batch.
+
+    Arguments:
+        problem: a Problem, or the path of a TOML file; without it, the embedded problem
 
         print(df.regime(df.Problem(dimension=1000)).summary())
     """

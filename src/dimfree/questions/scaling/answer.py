@@ -253,12 +253,19 @@ def scaling(
 ) -> Scaling:
     """How size, data, rate and batch trade off for a budget of compute, size * batch * steps.
 
-    Arguments: `problem` (of kind power-law or projected, or the path of a TOML file), whose learning rate times the trace of its
-    inputs is that of all sizes; `alpha` and `beta` instead of the problem's; or a table, `features` (an array, a file, or the
-    name of a data set of scikit-learn) and `labels`, with `width` seen by that many random ReLU features; `compute`, the first
-    and the last budget; `schedule` of the rate within every budget, "constant", "cosine",
-    "linear" or "wsd"; `largest` size of the list; `budget_flops`, a single budget; `seeds`, projections for each of a few
-    sizes on which real SGD is run; `seed` instead of the problem's.
+    Arguments:
+        problem: a Problem of kind power-law or projected, or the path of a TOML file; its learning rate times
+            the trace of its inputs is that of all sizes
+        alpha, beta: exponents instead of those of the problem
+        features, labels: a table instead of a problem: arrays, files, or the name of a data set of scikit-learn
+        width: learn from this many random ReLU features of the columns
+        compute: the first and the last budget
+        schedule: of the rate within every budget: "constant", "cosine", "linear" or "wsd"
+        largest: the largest size to consider
+        budget_flops: a single budget
+        seeds: number of projections for each of a few sizes on which real SGD is run
+        seed: instead of that of the problem
+        watch: called with the name of what runs and the share of all work that is done
 
         print(df.scaling(alpha=0.7, beta=1.2, compute=(1e4, 1e8)).summary())
     """

@@ -17,7 +17,13 @@ _ROWS = 10_000  # rows of the table, in addition to the knots
 
 
 def schedule_table(best: "Schedules | OnePassProblem") -> Rows:
-    """Steps and learning rates of a problem with knots: at every step, or at `rows` of them and at all knots."""
+    """The schedule of learning rates as rows of a step and its rate, for other libraries.
+
+    Every step has a row; of very long runs only some steps have one, and all knots of the schedule.
+
+    Arguments:
+        best: the answer of `df.optimise`, or a problem whose schedule has knots
+    """
     problem = best if isinstance(best, OnePassProblem) else best.best
     at, _ = _knots(problem)
     last = problem.steps(problem.run.until)

@@ -64,14 +64,23 @@ def optimise(
 ) -> Schedules:
     """The learning-rate schedule with the lowest risk at the end of the run, certified, and confirmed by real SGD.
 
-    Arguments: `problem` (a Problem with a teacher, or the path of a TOML file; left out, that of docs/schedules.md), whose
-    own schedule is the first guess; `knobs`, what may be turned: "learning_rate", as one number for the whole run
-    "second_layer_rate" and "weight_decay", which need bounds, and "batch" and "momentum", of which a few values are tried;
-    `knots` of the optimum; `starts`, the number of drawn starts to average over; `bounds` of the rate, or a mapping with
-    those of the other knobs; `against`, the families to try; `objective`, "mean-log", "mean" or "worst" over starts; `by`,
-    the theory, "ode", or for linear networks on inputs with a covariance "linear-mean"; `confirm`, by "rows", "chain",
-    "sgd" or "none" with so many `replicas`; `export`, "optax" or "torch", the library for which a script is written; `seed`
-    instead of the problem's; `budget`, the CPU seconds that all may take.
+    Arguments:
+        problem: a Problem with a teacher, or the path of a TOML file; without it, that of docs/schedules.md;
+            its own schedule is the first guess
+        knobs: what may be changed: "learning_rate"; as one number for the whole run "second_layer_rate" and
+            "weight_decay", which need bounds; "batch" and "momentum", of which a few values are tried
+        knots: number of knots of the best schedule
+        starts: number of random starts to average over
+        bounds: smallest and largest learning rate, or a mapping that has those of other knobs, too
+        against: the families of schedules to compare with
+        objective: what to minimise over the starts: "mean-log", "mean" or "worst"
+        by: the theory: "ode", or "linear-mean" for linear networks on inputs with a covariance
+        confirm: the experiment that confirms the result: "rows", "chain", "sgd" or "none"
+        replicas: number of runs of that experiment
+        export: the library to write a script for: "optax", "torch" or "none"
+        seed: instead of that of the problem
+        budget: CPU seconds that all may take together
+        watch: called with the name of what runs and the share of all work that is done
 
         best = df.optimise("problem.toml", knots=25)
         better = problem.replace(**{"training.schedule": best.schedule})

@@ -160,13 +160,18 @@ def spectral(
     budget: float = 120.0,
     watch: PartWatcher = nobody,
 ) -> Spectral:
-    """How well estimators that preprocess labels find the direction of a single-index target, and how many samples SGD
-    would need.
+    """Compare estimators that preprocess labels on a target of one direction, and count the samples that SGD needs.
 
-    Arguments: `problem` (a Problem with one direction, or the path of a TOML file; left out, the one of docs/spectral.md);
-    `link` in place of the problem's, also for its student; `samples` per dimension, a list or text such as "0.5,1,2";
-    `preprocessing`, a jax.numpy function of the label to try beside the best one; `seeds`, how many experiments; `seed`
-    instead of the problem's; `budget`, the CPU seconds that the experiments may take.
+    Arguments:
+        problem: a Problem with one direction, or the path of a TOML file; without it, the one of
+            docs/spectral.md
+        link: the link to use instead, for the teacher and its student
+        samples: numbers of samples per dimension, as a list or as text such as "0.5,1,2"
+        preprocessing: a jax.numpy function of the label to try beside the best one
+        seeds: number of experiments
+        seed: instead of that of the problem
+        budget: CPU seconds that the experiments may take together
+        watch: called with the name of what runs and the share of all work that is done
 
         print(df.spectral(link="he4", samples=[1, 2], seeds=2).summary())
     """

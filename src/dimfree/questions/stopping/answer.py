@@ -161,9 +161,13 @@ def stopping(
 ) -> Stopping:
     """When to stop training a network on a data set, what that gains, and what using samples again buys.
 
-    Arguments: `problem` (a Problem of a network on a data set, or the path of a TOML file; left out, the one of
-    docs/networks-on-data.md); `seeds`, how many data sets to simulate beside the theory; `seed` instead of the problem's;
-    `budget`, the CPU seconds that all may take.
+    Arguments:
+        problem: a Problem of a network on a data set, or the path of a TOML file; without it, the one of
+            docs/networks-on-data.md
+        seeds: number of data sets to simulate beside the theory
+        seed: instead of that of the problem
+        budget: CPU seconds that all may take together
+        watch: called with the name of what runs and the share of all work that is done
 
         print(df.stopping().summary())
     """

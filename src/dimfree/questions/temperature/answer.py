@@ -188,12 +188,16 @@ def temperature(
     theory: Description[Any, Any] | None = None,
     budget: float = 300.0,
 ) -> Temperature:
-    """Temperatures from the last `window` of time of a run (by default its second half).
+    """Measure the temperature of SGD on a data set, from the last part of a run.
 
-    Arguments: `problem` (a Problem, or the path of a TOML file; left out, batches on two clusters); `window`, in units of time;
-    `seeds`, how many pairs of twin runs are simulated in addition (0, or at least 2): each pair has the same data and batches,
-    and one twin is pushed by a small field of random signs; `seed` instead of the problem's; `theory`, whose two-time functions
-    C and R are used instead of those of DMFT; `budget`, the CPU seconds that all may take.
+    Arguments:
+        problem: a Problem, or the path of a TOML file; without it, batches on two clusters
+        window: how much of the end of the run to use, in units of time; by default its second half
+        seeds: number of pairs of twin runs to simulate in addition, 0 or at least 2: both have the same data
+            and batches, and one is pushed by a small field of random signs
+        seed: instead of that of the problem
+        theory: the description to take the two-time functions C and R from, instead of DMFT
+        budget: CPU seconds that all may take together
 
         print(df.temperature(seeds=4).summary())
     """
