@@ -59,13 +59,13 @@ def page(name: str, found: Any, example: str) -> str:
         rows = [
             (
                 code(one.name),
+                linked(text(one.meaning), "../../../"),
                 one.kind and code(one.kind),
                 one.default and code(one.default),
-                linked(text(one.meaning), "../../../"),
             )
             for one in names.arguments(found)
         ]
-        parts += [f"## Arguments\n\n{table(('argument', 'type', 'default', 'meaning'), rows)}"] if rows else []
+        parts += [f"## Arguments\n\n{table(('argument', 'meaning', 'type', 'default'), rows)}"] if rows else []
         parts += _returned(found)
     if ">>>" not in said and example:
         parts.append(f"## Example\n\n{fenced('pycon', example)}")
@@ -74,13 +74,13 @@ def page(name: str, found: Any, example: str) -> str:
 
 def _class(found: type) -> list[str]:
     if issubclass(found, Section):
-        parts = [f"## Keys\n\n{table(('key', 'type', 'default', 'meaning'), keys.rows(found))}"]
+        parts = [f"## Keys\n\n{table(keys.HEADS, keys.rows(found))}"]
     else:
         rows = [
-            (code(f.name), f.kind and code(f.kind), f.default and code(f.default), text(f.meaning))
+            (code(f.name), text(f.meaning), f.kind and code(f.kind), f.default and code(f.default))
             for f in names.fields(found)
         ]
-        parts = [f"## Fields\n\n{table(('field', 'type', 'default', 'meaning'), rows)}"] if rows else []
+        parts = [f"## Fields\n\n{table(('field', 'meaning', 'type', 'default'), rows)}"] if rows else []
     written = issubclass(found, Section) and not issubclass(found, Problem) and found.__name__ in dir(dimfree)
     methods = [] if written else [(code(call), text(said)) for call, said in names.methods(found)]  # for authors only
     return parts + ([f"## Methods and properties\n\n{table(('name', 'what it gives'), methods)}"] if methods else [])

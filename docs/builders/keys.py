@@ -15,6 +15,7 @@ from dimfree.problem.section import Section
 from dimfree.registry import settings
 from dimfree.setting import Setting
 
+HEADS = ("key", "meaning", "type", "default")  # what a phone cuts off stands last
 _SIGNS = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
 _PLAIN = {
     float: "number",
@@ -92,14 +93,14 @@ def places() -> Iterator[tuple[Setting, str, type[Section]]]:
 
 
 def rows(section: type[Section]) -> list[tuple[str, str, str, str]]:
-    """Key, type, default and meaning of every key of a section."""
+    """Key, meaning, type and default of every key of a section."""
     place = next(((setting, name) for setting, name, one in places() if one is section), None)
     return [
         (
             code(name),
+            _meaning(place, section, name),
             f"{in_words(field.annotation)}{_bounds(field.metadata)}",
             default_of(field),
-            _meaning(place, section, name),
         )
         for name, field in section.model_fields.items()
     ]
@@ -130,5 +131,5 @@ def page() -> str:
                 kind = section.model_fields.get("kind")
                 parts.append(f"### `[{name}]`" + (f" kind = {code(kind.default)}" if kind else ""))
                 parts.append(text(" ".join((section.__doc__ or "").split())))
-                parts.append("As above." if again else table(("key", "type", "default", "meaning"), rows(section)))
+                parts.append("As above." if again else table(HEADS, rows(section)))
     return "\n\n".join(parts) + "\n"

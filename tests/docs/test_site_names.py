@@ -97,7 +97,7 @@ def test_prompts_in_docstrings_run():
 
 def test_every_key_of_a_problem_says_what_it_means():
     for section in {section for _, _, section in keys.places()}:
-        silent = [key for key, *_, meaning in keys.rows(section) if key != "`kind`" and not meaning]
+        silent = [key for key, meaning, *_ in keys.rows(section) if key != "`kind`" and not meaning]
         assert not silent, (
             f"{section.__name__}: {silent}; write a comment beside the key, or in the problem of dimfree new."
         )

@@ -35,7 +35,7 @@ def compare(
 
     Arguments:
         problem: a Problem, or the path of a TOML file; without it, the embedded problem
-        until, seed: instead of those of the problem
+        until, seed: instead of the problem's own
         replicas: instead of the number in the problem; {"NAME": 400} for single descriptions
         only: the descriptions to run, as names or as objects; two of one kind need different labels
         budget: CPU seconds that all descriptions may take together; None for no limit

@@ -72,7 +72,7 @@ def solve(
     Arguments:
         problem: a Problem, or the path of a TOML file; without it, the embedded problem
         by: the theory, as a name or an object; without it, the main theory of the problem's setting
-        until, seed: instead of those of the problem
+        until, seed: instead of the problem's own
         checkpoint: a folder in which a long run keeps its state, so that it can continue after an interruption
         progress: whether to show the progress
         watch: called with the name of what runs and the share of its work that is done
@@ -105,7 +105,7 @@ def simulate(
     Arguments:
         problem: a Problem, or the path of a TOML file; without it, the embedded problem
         by: the experiment, as a name or an object; without it, the main experiment of the problem's setting
-        until, replicas, seed: instead of those of the problem
+        until, replicas, seed: instead of the problem's own
         checkpoint: a folder in which a long run keeps its state, so that it can continue after an interruption
         progress: whether to show the progress
         watch: called with the name of what runs and the share of its work that is done

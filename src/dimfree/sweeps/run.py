@@ -52,7 +52,7 @@ def sweep(
         over: the axes of the grid: a list of values for each key of the problem
         descriptions: names or objects; without them, the theory of the problem's setting
         steps: number of training steps of every point; without it, all points share the times of the run
-        replicas, seed: instead of those of the problem
+        replicas, seed: instead of the problem's own
         store: a folder that keeps every finished point, so that the same sweep can continue after an
             interruption
         processes: number of processes on this machine; without it, this one alone

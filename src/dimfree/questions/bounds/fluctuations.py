@@ -99,7 +99,7 @@ def fluctuations(
 
     Arguments:
         problem: a Problem, or the path of a TOML file; without it, the embedded problem
-        until, replicas, seed: instead of those of the problem
+        until, replicas, seed: instead of the problem's own
         budget: CPU seconds that both may take together
         watch: called with the name of what runs and the share of all work that is done
 

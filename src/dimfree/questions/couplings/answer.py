@@ -140,7 +140,7 @@ def couplings(
 
     Arguments:
         problem: a Problem, or the path of a TOML file; without it, the one of docs/couplings.md
-        until, seed: instead of those of the problem
+        until, seed: instead of the problem's own
         seeds: number of starts; all five dynamics run from each
         points: number of equidistant times at which the dynamics are compared
         law: the law of a neuron at the start of the PDE; by default the law that the starts are drawn from

@@ -198,7 +198,7 @@ def curve(
         seeds: number of data sets for each number of samples
         features, labels: files of your own table, or features="digits"
         width: learn from this many random ReLU features of the columns
-        seed: instead of that of the problem
+        seed: instead of the problem's own
         budget: seconds that all fits may take together
         watch: called with the name of what runs and the share of all work that is done
 

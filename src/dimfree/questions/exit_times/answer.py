@@ -166,7 +166,7 @@ def exit_times(
         problem: a Problem, or the path of a TOML file; without it, the embedded problem
         threshold: the share of the initial risk that must be lost
         replicas: number of starts
-        seed: instead of that of the problem
+        seed: instead of the problem's own
         horizon: how long to follow SGD if some replicas do not leave; by default five times the slowest exit of
             the ODE, and at most run.until
         resolution: time between two looks at the risk; by default a hundredth of the ODE's mean exit

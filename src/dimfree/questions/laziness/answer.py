@@ -150,7 +150,7 @@ def laziness(
         decades: how far to sweep output_scale * width upwards from 1, in powers of ten
         scales: number of output scales in the sweep
         networks: number of independent starts
-        seed: instead of that of the problem
+        seed: instead of the problem's own
         budget: CPU seconds that all may take together
         flow, linear: descriptions to run instead of the real and the linearised flow
         watch: called with the name of what runs and the share of all work that is done

@@ -239,7 +239,7 @@ def plan(
         batch: instead of the largest batch that is stable
         splits: number of ways to split the rows
         seeds: number of runs for each split
-        seed: instead of that of the problem
+        seed: instead of the problem's own
         watch: called with the name of what runs and the share of all work that is done
 
         print(df.plan(features="diabetes", splits=1, seeds=2, widths=[2]).summary())

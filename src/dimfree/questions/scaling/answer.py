@@ -256,7 +256,7 @@ def scaling(
     Arguments:
         problem: a Problem of kind power-law or projected, or the path of a TOML file; its learning rate times
             the trace of its inputs is that of all sizes
-        alpha, beta: exponents instead of those of the problem
+        alpha, beta: exponents instead of the problem's own
         features, labels: a table instead of a problem: arrays, files, or the name of a data set of scikit-learn
         width: learn from this many random ReLU features of the columns
         compute: the first and the last budget
@@ -264,7 +264,7 @@ def scaling(
         largest: the largest size to consider
         budget_flops: a single budget
         seeds: number of projections for each of a few sizes on which real SGD is run
-        seed: instead of that of the problem
+        seed: instead of the problem's own
         watch: called with the name of what runs and the share of all work that is done
 
         print(df.scaling(alpha=0.7, beta=1.2, compute=(1e4, 1e8)).summary())

@@ -78,7 +78,7 @@ def optimise(
         confirm: the experiment that confirms the result: "rows", "chain", "sgd" or "none"
         replicas: number of runs of that experiment
         export: the library to write a script for: "optax", "torch" or "none"
-        seed: instead of that of the problem
+        seed: instead of the problem's own
         budget: CPU seconds that all may take together
         watch: called with the name of what runs and the share of all work that is done
 

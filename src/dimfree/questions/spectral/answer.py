@@ -169,7 +169,7 @@ def spectral(
         samples: numbers of samples per dimension, as a list or as text such as "0.5,1,2"
         preprocessing: a jax.numpy function of the label to try beside the best one
         seeds: number of experiments
-        seed: instead of that of the problem
+        seed: instead of the problem's own
         budget: CPU seconds that the experiments may take together
         watch: called with the name of what runs and the share of all work that is done
 

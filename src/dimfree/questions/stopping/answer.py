@@ -165,7 +165,7 @@ def stopping(
         problem: a Problem of a network on a data set, or the path of a TOML file; without it, the one of
             docs/networks-on-data.md
         seeds: number of data sets to simulate beside the theory
-        seed: instead of that of the problem
+        seed: instead of the problem's own
         budget: CPU seconds that all may take together
         watch: called with the name of what runs and the share of all work that is done
 

@@ -195,7 +195,7 @@ def temperature(
         window: how much of the end of the run to use, in units of time; by default its second half
         seeds: number of pairs of twin runs to simulate in addition, 0 or at least 2: both have the same data
             and batches, and one is pushed by a small field of random signs
-        seed: instead of that of the problem
+        seed: instead of the problem's own
         theory: the description to take the two-time functions C and R from, instead of DMFT
         budget: CPU seconds that all may take together
 
