@@ -1,8 +1,8 @@
 """Growing batch and learning rate together changes nothing but the number of steps (docs/theory/schedules.md, section 2).
 
-Per sample only rate/batch matters as the dimension grows. At finite d real SGD knows the batch through one term of order
-rate (1 - 1/batch)/d: early in a run the risk of batch B is above that of batch 1 in proportion to (B - 1)/d. Runs of one seed
-see the same samples in the same order whatever the batch, so that they are compared pair by pair.
+Per sample only rate/batch matters as the dimension grows. At finite d the batch itself enters real SGD by one term, of
+order rate (1 - 1/batch)/d: early in a run the risk of batch B is above that of batch 1 in proportion to (B - 1)/d. Runs of
+one seed see the same samples in the same order whatever the batch, so that they are compared pair by pair.
 """
 
 from typing import ClassVar

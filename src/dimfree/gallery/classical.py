@@ -2,7 +2,8 @@
 
 docs/theory/committee.md, sections 2 and 4 (s > 0). The documents show k = 2 and k = 5 at width 10, noise 1e-3 and learning
 rate 0.05, where the risk falls, rests on a plateau on which all units do the same, and falls again when they specialise.
-What they do not show is measured here too: larger rates on the same start, which leave gradient flow like sqrt(rate).
+Larger rates from the same start, which they do not show, are measured here, too: there SGD deviates from gradient flow like
+sqrt(rate).
 """
 
 from typing import Any, ClassVar

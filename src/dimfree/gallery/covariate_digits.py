@@ -1,10 +1,10 @@
 """Learning curves of real images: digits seen through ReLU features, and tables of Gaussian rows with the same covariance.
 
-docs/theory/static.md, section c. The theory reads a table: its covariance, and how features and labels go together. On tables of
-Gaussian rows it is exact: what it reads from the rows of some tables must be where fits of fresh rows lie. The teacher of these
-tables is known to the draw alone. How far real images are from the theory is measured and shown, and not claimed: ridge
-regression has the shape and is off by some per cent; the error of logistic regression is overestimated, because no sign of a
-Gaussian has as strong a linear part as these labels.
+docs/theory/static.md, section c. The theory reads a table: its covariance, and how features and labels go together. On
+tables of Gaussian rows it is exact: what it computes from the rows of some tables must agree with fits to fresh rows. The
+theory is not given the teacher of these tables. How far real images are from the theory is measured and shown, and not
+claimed: ridge regression has the predicted shape, a few per cent off; the error of logistic regression is overestimated,
+because no sign of a Gaussian has as strong a linear part as these labels.
 """
 
 from typing import Any, ClassVar

@@ -1,7 +1,8 @@
-"""The error of the mean-field limit falls with the width at a rate that does not know the dimension.
+"""The error of the mean-field limit falls with the width at a rate that does not depend on the dimension.
 
 docs/theory/mean-field.md, section a, the test bed of `four_dynamics`. The step is so small that eps d is the same at every
-dimension: then the noise of SGD does not grow with the dimension either, and the price of a dimension is paid in samples only.
+dimension: then the noise of SGD does not grow with the dimension either, and a larger dimension costs more samples but
+nothing else.
 """
 
 from typing import ClassVar

@@ -1,7 +1,8 @@
 """The law of r = |w| on two Gaussians: histograms of real SGD over the density of the distributional dynamics.
 
 docs/theory/mean-field.md, section b: d = s0 = 40, Delta = 0.8, kappa = 0.8, ramp neurons. The flow of r keeps the order of
-particles, so that particles that start at quantiles carry the density with them: it is 1/(n times their distance).
+particles, so that particles that start at the quantiles of the law stay at quantiles: the density is 1/(n times the
+distance between neighbours).
 """
 
 from typing import ClassVar

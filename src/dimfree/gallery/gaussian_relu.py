@@ -1,7 +1,7 @@
 """Anisotropic Gaussians and ReLU neurons a (<w, x> + b)_+: means of a, b, r1, r2 of SGD beside the PDE.
 
-docs/theory/mean-field.md, section b. The theory starts from the network's own neurons. What remains is of the order of eps d:
-the noise of the steps makes r2, in which there is no signal, too large by half of it.
+docs/theory/mean-field.md, section b. The theory starts from the network's own neurons. The remaining difference is of order
+eps d: the noise of the steps makes r2, which carries no signal, too large by about eps d/2.
 """
 
 from typing import ClassVar

@@ -1,10 +1,10 @@
 """Label noise with heavy tails: what clipping the errors gains, and what it costs under Gaussian noise.
 
-docs/theory/losses.md, section 4. A linear unit learns a linear teacher from noisy values. The squared distance D of their weights
-falls at a speed proportional to rate times kappa_1 and stays near rate kappa_2/(2 kappa_1), so that losses are compared at
-equal speed: there the floors are in the ratio of kappa_2/kappa_1². Under Student noise of 3 degrees of freedom Huber's loss has
-half of the floor of the square loss, under Gaussian noise slightly more than it. Without a variance, at 1.5 degrees, the square
-loss has no limit: D grows like d^(1/3), because a sum of squares of index 3/4 grows like n^(4/3).
+docs/theory/losses.md, section 4. A linear unit learns a linear teacher from noisy values. The squared distance D of their
+weights falls at a speed proportional to rate times kappa_1 and stays near rate kappa_2/(2 kappa_1), so that losses are
+compared at equal speed: there the floors are in the ratio of kappa_2/kappa_1². Under Student noise of 3 degrees of freedom
+Huber's loss has half of the floor of the square loss, under Gaussian noise a slightly higher one. Without a variance, at
+1.5 degrees, the square loss has no limit: D grows like d^(1/3), because a sum of squares of index 3/4 grows like n^(4/3).
 """
 
 from functools import partial

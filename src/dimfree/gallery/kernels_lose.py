@@ -1,8 +1,8 @@
 """Kernels lose: a ReLU of one direction, learned by a network at the mean-field scale and by its tangent kernel.
 
-docs/theory/mean-field.md, section h: a kernel that knows no direction learns polynomials of degree k of the inputs from about
-d^k points, whatever direction they depend on; the network finds the direction from a few d. The kernel is that of infinite
-width, stopped when its error on the held-out points is least, which is not known in practice.
+docs/theory/mean-field.md, section h: a kernel that treats all directions alike learns polynomials of degree k of the inputs
+from about d^k points, whatever direction they depend on; the network finds the direction from a few d. The kernel is that
+of infinite width, stopped when its error on the held-out points is least, which is not known in practice.
 """
 
 from itertools import product

@@ -1,8 +1,8 @@
 """From lazy to rich: one network on one data set, with the scale of its output from 1/N to far beyond 1/sqrt(N).
 
-docs/theory/mean-field.md, section h: far out the weights move like 1/gamma, and the network keeps to its linearisation up to
-gamma^-2. As units start in pairs of opposite output, the first order of the kernel's change cancels in every pair, and the
-change falls like gamma^-2 as well.
+docs/theory/mean-field.md, section h: for large scales gamma the weights move by 1/gamma, and the network differs from its
+linearisation by gamma^-2. As units start in pairs of opposite output, the first order of the kernel's change cancels in
+every pair, and the change falls like gamma^-2 as well.
 """
 
 from typing import ClassVar

@@ -1,8 +1,9 @@
 """Multi-pass SGD on Gaussian clusters beside dynamical mean-field theory (docs/theory/dmft.md, sections 1 to 3).
 
-Two clusters with the logistic loss at alpha = 2, Delta = 0.5, eta = 0.2, without weight decay: vanilla batches of several sizes,
-then batches that persist. Three clusters at alpha = 3, Delta = 0.05 with the threshold |h| > 0.7, a loss that is not convex. The
-gradient is summed over the batch, so that a batch of the part b of all samples descends about 1/b times more slowly.
+Two clusters with the logistic loss at alpha = 2, Delta = 0.5, eta = 0.2, without weight decay: vanilla batches of several
+sizes, then batches that persist. Three clusters at alpha = 3, Delta = 0.05 with the threshold |h| > 0.7, a loss that is not
+convex. The gradient is summed over the batch, so that a batch that holds a share b of all samples descends about 1/b times
+more slowly.
 """
 
 from abc import abstractmethod

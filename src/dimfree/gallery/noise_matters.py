@@ -1,7 +1,7 @@
 """Does the noise of SGD matter? Phase retrieval on the sphere, width 1, from one start of typical overlap.
 
-docs/theory/committee.md, section 6: near m = 0 the noise of the steps adds to m² as much as the drift does once the learning
-rate is of the order of its limit 1/6, equation (6.7). The ODE does not know; the diffusion does.
+docs/theory/committee.md, section 6: near m = 0 the noise of the steps adds to m² as much as the drift does once the
+learning rate is of the order of its limit 1/6, equation (6.7). The ODE leaves this noise out; the diffusion includes it.
 """
 
 from typing import ClassVar

@@ -1,6 +1,7 @@
 """The best schedule of a committee with a plateau, without noise and with it: rates, risks, certificates, real SGD.
 
-docs/theory/schedules.md, problems A and B, in the units of Saad and Solla. Greedy is a trap: it never leaves the plateau.
+docs/theory/schedules.md, problems A and B, in the units of Saad and Solla. The greedy schedule is a trap: it never leaves
+the plateau.
 """
 
 from typing import Any, ClassVar

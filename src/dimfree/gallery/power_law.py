@@ -1,9 +1,9 @@
 """Power laws of eigenvalues and of the signal: how fast a linear network learns, and when sampling noise decides it.
 
-docs/theory/structured.md, section 5: s_k ~ k^-a, initial signal energy s_k D_k ~ k^-b, rate 0.5, no label noise. In a window of
-steps nu the mean risk falls like nu^-(b-1)/a, or like nu^-(2-1/a) once b > 2a: then it is the noise of the samples that
-falls. Eigenvalues steeper than 1/k: the ODE keeps an error however large the dimension. The exact mean is taken at a dimension
-at which the window is long, and real SGD at one that it can afford.
+docs/theory/structured.md, section 5: s_k ~ k^-a, initial signal energy s_k D_k ~ k^-b, rate 0.5, no label noise. In a
+window of steps nu the mean risk falls like nu^-(b-1)/a, or like nu^-(2-1/a) once b > 2a: then it is the noise of the
+samples that falls. For eigenvalues that fall faster than 1/k the ODE keeps an error however large the dimension is. The
+exact mean is taken at a dimension at which the window is long, and real SGD at one that it can afford.
 """
 
 from typing import ClassVar

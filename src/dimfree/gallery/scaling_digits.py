@@ -1,7 +1,7 @@
 """A scaling law of real data: random features of digits seen through random projections, by theory and by SGD on the rows.
 
-docs/theory/scaling.md, section 5: 600 ReLU features of scikit-learn's 1797 images, and whether a digit is even. Theory knows the
-spectrum and the target of the table, and nothing else.
+docs/theory/scaling.md, section 5: 600 ReLU features of scikit-learn's 1797 images, and whether a digit is even. The theory
+is given the spectrum and the target of the table, and nothing else.
 """
 
 from typing import ClassVar

@@ -1,9 +1,9 @@
 """Sign retrieval: |w*.x| is known and its sign is not. Persistent SGD recovers w*, other batches mostly get stuck.
 
 docs/theory/dmft.md, section 1.3: on the sphere, warm start m = 0.15, alpha = 3.4, eta = 0.06, loss (y² - h²)²/4, batches of
-60 % of all samples; persistent ones keep a sample outside for the time 2. The noise of the batches anneals itself: two runs
-with the same data and other batches part, and meet again at w*, where every gradient vanishes. DMFT is compared at early
-times and, in full size, followed through the recovery.
+60 % of all samples; in persistent batches a sample stays outside for a mean time of 2. The noise of the batches anneals
+itself: two runs on the same data with different batches separate, and meet again at w*, where every gradient vanishes. DMFT
+is compared at early times and, in full size, followed through the recovery.
 """
 
 from typing import Any, ClassVar

@@ -1,7 +1,8 @@
 """A near-global minimum with N = O(1) neurons and n = O(d) samples: two Gaussians and truncated ReLU neurons.
 
-docs/theory/mean-field.md, section g.7. The theorem says that there is a time T, the same at every d, after which R_N <= inf R +
-eta if eps <= const/d. Measured is T, in real SGD of one width; the samples are T/eps. Here s0 = d, where inf R is exact.
+docs/theory/mean-field.md, section g.7. The theorem says that there is a time T, the same at every d, after which R_N <= inf
+R + eta if eps <= const/d. T is measured here in real SGD of one width, which takes T/eps samples. Here s0 = d, where inf R
+is exact.
 """
 
 from typing import ClassVar

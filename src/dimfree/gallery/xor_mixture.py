@@ -1,11 +1,11 @@
 """Four clusters at the corners of XOR: what networks learn that lines and random features do not.
 
-docs/theory/losses.md, section 3. Clusters at distance s = 2 from the origin with variance 1/2, for which no rule has an error
-below 4.45 %. SGD of 8 ReLU units with the logistic loss, both layers learning, simulated in overlap space, gets near that
-error from most starts (from 2 of 64 starts the error stays at 20 %); a linear network stays at chance. Random squares of the
-inputs, twice as many as there are dimensions and with the best linear readout, lose the classes as the dimension grows
-(equation 3.5). The ODE follows two square units on clusters of different variances: it weights the squares of the steps by the
-variance of each cluster.
+docs/theory/losses.md, section 3. Clusters at distance s = 2 from the origin with variance 1/2, for which no rule has an
+error below 4.45 %. SGD of 8 ReLU units with the logistic loss, both layers learning, simulated in overlap space, gets near
+that error from most starts (from 2 of 64 starts the error stays at 20 %); a linear network stays at chance. Random squares
+of the inputs, twice as many as there are dimensions and with the best linear readout, tell the classes apart less and less
+as the dimension grows (equation 3.5). The ODE follows two square units on clusters of different variances: it weights the
+squares of the steps by the variance of each cluster.
 """
 
 from typing import ClassVar
