@@ -45,7 +45,7 @@ def exercises() -> dict[str, Exercise]:
 
 
 def check(exercise: str, answer: object) -> Checked:
-    """Say whether `answer` is right: true or false, and shown as a sentence with a hint where it is not.
+    """Check the answer to an exercise: true or false, printed as a sentence that has a hint if the answer is wrong.
 
     Arguments:
         exercise: its name, as in the chapter

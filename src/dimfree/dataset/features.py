@@ -13,7 +13,7 @@ from dimfree.problem.section import Section
 
 
 class Outliers(Section):
-    """A `fraction` of real labels is slope * z plus noise of variance `variance`, z being what the teacher says."""
+    """A `fraction` of real labels is slope * z plus noise of variance `variance`, where z is what the teacher says."""
 
     title: ClassVar[str] = "[data.outliers]"
     fraction: float = Field(default=0.1, ge=0, lt=1)

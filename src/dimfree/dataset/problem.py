@@ -43,7 +43,7 @@ class ThreeClusters(_DataSet):
 
 
 class LinearTeacher(_DataSet):
-    """Gaussian inputs and the label w*.x/sqrt(d) plus label noise of variance `noise`; `outliers` are other labels."""
+    """Gaussian inputs and the label w*.x/sqrt(d) plus noise of variance `noise`; `outliers` follow another law."""
 
     kind: Literal["linear-teacher"] = "linear-teacher"
     noise: NonNegativeFloat = 0.0
@@ -111,7 +111,7 @@ class MultiPass(Section):
 
 
 class AlignedStart(Section):
-    """Weights of overlap w.v/d = `overlap` with the direction that matters, and |w|²/d = `variance` in all others."""
+    """Weights with overlap w.v/d = `overlap` along v, the direction of the data, and |w|²/d = `variance` in all others."""
 
     title: ClassVar[str] = "[start]"
     kind: Literal["aligned"] = "aligned"
@@ -170,10 +170,10 @@ class DataSetProblem(Problem):
 
     @property
     def time_step(self) -> float:
-        """The learning rate."""
+        """A step takes the time learning_rate."""
         return self.training.learning_rate
 
     @property
     def remedy(self) -> str:
-        """A smaller step."""
+        """Recommend a smaller step."""
         return f"lower training.learning_rate (try {self.training.learning_rate / 4:.2g})"

@@ -115,7 +115,7 @@ class FullGradientFlow(Section):
 
 
 class PairedStart(Section):
-    """Gaussian weights of these standard deviations for half of the units; each has a twin of opposite a, so that g = 0."""
+    """Gaussian weights for half of the units; each of them has a twin of opposite a, so that g = 0 at the start."""
 
     title: ClassVar[str] = "[start]"
     kind: Literal["paired"] = "paired"

@@ -70,7 +70,7 @@ class TargetModel(DirectionsModel):
 
     @property
     def taught(self) -> "TargetModel":
-        """Itself."""
+        """This model itself."""
         return self
 
     @property
@@ -161,7 +161,7 @@ class TargetModel(DirectionsModel):
 
 
 class TeacherModel(TargetModel):
-    """Isotropic inputs."""
+    """Labels of a teacher on isotropic Gaussian inputs."""
 
     @property
     def form(self) -> "Form[TeacherModel]":

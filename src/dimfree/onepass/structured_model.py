@@ -78,7 +78,7 @@ class StructuredModel(TargetModel):
 
     @property
     def levels(self) -> "StructuredModel":
-        """Itself."""
+        """This model itself."""
         return self
 
     @property

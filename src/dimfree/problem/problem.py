@@ -22,10 +22,10 @@ _UNREADABLE = "unreadable"
 class Problem(Section):
     """Everything that decides what SGD will do.
 
-    `dimension` is that of the inputs, `data` what they and their labels are (as in df.Teacher(units=2)), `network` what learns
-    them (df.TwoLayer(width=4)), `training` the rule (df.OnePass(learning_rate=0.5)), `start` where the weights begin
-    (df.GaussianStart()), `run` how long and how often it runs (df.Run(until=50, replicas=16)). What is left out is as in the
-    embedded problem. A section may be given as a dict, with the keys of a problem file.
+    `dimension` is the number of inputs. `data` says what inputs and labels are, as in df.Teacher(units=2); `network` what learns
+    from them, df.TwoLayer(width=4); `training` by which rule, df.OnePass(learning_rate=0.5); `start` where the weights begin,
+    df.GaussianStart(); and `run` how long and how often, df.Run(until=50, replicas=16). Sections that are left out are those of
+    the embedded problem. A section may also be a dict with the keys of a problem file.
 
     The data and the training rule decide which setting the problem belongs to: fresh samples, a finite data set, or given points.
     """

@@ -49,7 +49,7 @@ class DMFT(Memory[RevisitedModel, CommitteeStart | None]):
         return float(problem.dimension) ** -0.5
 
     def leaves_open(self, problem: Problem, model: RevisitedModel) -> str:
-        """The dimension."""
+        """The accuracy depends on the dimension of the simulation."""
         return f"at dimension {problem.dimension:,}"
 
     def replicas(self, model: RevisitedModel, asked: int) -> int:

@@ -35,7 +35,7 @@ _HARD = 1e5  # C of the hinge loss without ridge: margins are hard then
 
 
 class Fitted(Memory[EndModel, None]):
-    """The minimum itself, on finite data sets: every replica has data of its own."""
+    """Learners of scikit-learn at the minimum of their loss: every replica has a data set of its own."""
 
     name: ClassVar[str] = "fitted"
     experiment: ClassVar[str] = "fits"

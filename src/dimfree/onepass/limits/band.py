@@ -64,7 +64,7 @@ class _LinearNoise(Equations[TeacherModel, _Noisy]):
         return Cost(D * ode.seconds, ode.steps, D * ode.memory)
 
     def initial(self, model: TeacherModel, start: Start) -> _Noisy:
-        """No spread at the start."""
+        """The spread is zero at the start."""
         D = pack(model, start.overlaps).size
         return _Noisy(start.overlaps, jnp.zeros((D, D)))
 
@@ -77,7 +77,7 @@ class _LinearNoise(Equations[TeacherModel, _Noisy]):
         return jnp.max(jnp.abs(state.overlaps.Q))
 
     def velocity(self, model: TeacherModel, t: Float[Array, ""], state: _Noisy) -> _Noisy:
-        """The ODE, and dS/dt."""
+        """The velocity of the ODE, and dS/dt of the covariance."""
         ode, overlaps = HighDimensional().velocity, state.overlaps
         packed = lambda x: pack(model, ode(model, t, unpack(model, x, overlaps)))  # noqa: E731
         JS = jax.jacfwd(packed)(pack(model, overlaps)) @ state.S

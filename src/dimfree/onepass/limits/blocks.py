@@ -16,7 +16,7 @@ from dimfree.states.overlaps import Overlaps
 
 
 def still(state: Blocks) -> tuple[Float[Array, " b"], Float[Array, " b"], Float[Array, ""]]:
-    """What does not move: eigenvalues, their shares, and the error that they are known with."""
+    """What stays fixed: eigenvalues, their shares, and the error to which they are known."""
     return jnp.zeros_like(state.s), jnp.zeros_like(state.rho), jnp.zeros_like(state.error)
 
 

@@ -82,7 +82,7 @@ def misstated_spread(model: TeacherModel, seen: Mapping[str, Values], times: Tim
 
 
 def exposure(model: TargetModel, seen: Mapping[str, Values], times: Times) -> float:
-    """How much of the logarithm of the risk the next order in 1/d could move until the end if nothing relaxed."""
+    """By how much the next order in 1/d could change the logarithm of the risk by the end, if nothing relaxed."""
     if len(times) < 2:
         return 0.0
     states = Overlaps(*jax.device_put([seen[name][:, 0] for name in ("Q", "M", "a")]))

@@ -91,11 +91,11 @@ class Diffusion(Evolution[TeacherModel, Start, Paths]):
         )
 
     def accuracy(self, problem: Problem, model: TeacherModel) -> float:
-        """The order after the noise that it has."""
+        """Allow for the order after that of the noise, which is included."""
         return model.fluctuation**2 + 1 / problem.dimension
 
     def leaves_open(self, problem: Problem, model: TeacherModel) -> str:
-        """The dimension."""
+        """The accuracy depends on the dimension."""
         return f"at dimension {problem.dimension:,}"
 
     def begin(self, model: TeacherModel, start: Start, replicas: int, key: Key[Array, ""]) -> Paths:
@@ -119,7 +119,7 @@ class Diffusion(Evolution[TeacherModel, Start, Paths]):
         return state, teacher_observables(model, overlaps)
 
     def failure(self, model: TeacherModel, state: Paths) -> str | None:
-        """Noise that carries paths out of what weights can do is no small correction."""
+        """Fail if noise often carries paths to overlaps that no weights have: then it is no small correction."""
         share = float(state.outside) / max(1, int(state.steps))
         if not share > _OFTEN:
             return None

@@ -78,7 +78,7 @@ def inexact_averages(model: DirectionsModel, seen: Mapping[str, Values], times: 
 
 
 def averages_error(model: DirectionsModel, seen: Mapping[str, Values], times: Times) -> float:
-    """The same as a number."""
+    """The same error as a number."""
     norms = np.max(np.diagonal(seen["Q"][:, 0], axis1=-2, axis2=-1), axis=-1)
     chosen = np.array([0, int(np.argmax(norms)), len(times) - 1])
     names = ("Q", "M", "a" if model.outputs == 1 else "A")
@@ -96,7 +96,7 @@ def _without_closed_forms(model: TargetModel) -> tuple[Activation, ...]:
 
 @brief_program
 def _kernel_error(functions: tuple[Activation, ...], largest: Float[Array, ""]) -> Float[Array, ""]:
-    """Of units of the largest variance with themselves."""
+    """The kernels of units of the largest variance with themselves."""
     return jnp.max(jnp.stack([two_point_error(f, f, largest, largest, largest) for f in functions]))
 
 

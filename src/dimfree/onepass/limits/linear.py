@@ -27,7 +27,7 @@ from dimfree.onepass.start import Start
 from dimfree.onepass.structured_model import StructuredModel
 from dimfree.problem import Problem
 
-MOST_STEPS = 5_000_000  # steps of a schedule, which are taken one by one
+MOST_STEPS = 5_000_000  # the most steps of a schedule, which are computed one by one
 
 
 class LinearNetwork(Description[StructuredModel, Start]):
@@ -87,7 +87,7 @@ class LinearNetwork(Description[StructuredModel, Start]):
         )
 
     def account(self, model: StructuredModel, start: Start, ask: Ask) -> Iterator[Piece]:
-        """Give all times at once."""
+        """Compute all times in one step."""
         D, a = starting_errors(model, start), np.asarray(start.blocks.a)
         rule, steps = rule_of(model, a), np.rint(ask.times / float(model.time_step)).astype(int)
         beta = float(model.beta)

@@ -55,5 +55,5 @@ def block_growth(model: StructuredModel, state: Blocks, J: Float[Array, "p n"]) 
 
 
 def _zeros(model: StructuredModel) -> StructuredModel:
-    """No change of any number."""
+    """Increments that are all zero."""
     return jax.tree.map(lambda x: jnp.zeros_like(x) if eqx.is_inexact_array(x) else None, model)

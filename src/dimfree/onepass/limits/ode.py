@@ -73,7 +73,7 @@ class OverlapEquations(Equations[DirectionsModel, Overlaps]):
         return model.fluctuation
 
     def leaves_open(self, problem: Problem, model: DirectionsModel) -> str:
-        """The dimension."""
+        """The accuracy depends on the dimension."""
         return f"at dimension {problem.dimension:,}"
 
     def warns(self, problem: Problem, model: DirectionsModel, seen: Mapping[str, Values]) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
         return frozenset({"vectors"} if self.own_start else ())
 
     def replicas(self, model: OnePassModel, asked: int) -> int:
-        """One: there is one cloud of particles."""
+        """There is one cloud of particles, and so one replica."""
         return 1
 
     def refuses(self, problem: Problem, model: OnePassModel) -> str | None:
@@ -90,12 +90,12 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
         return Cost(5.0 + calls * form_of(model).seconds(model, count), steps, 8.0 * 8 * count * len(problem.times))
 
     def accuracy(self, problem: Problem, model: OnePassModel) -> float:
-        """Finite width, the draw of the start unless it is its own, and the fluctuations of SGD."""
+        """Allow for finite width, for the fluctuations of SGD, and for the draw of the start unless it is the network's."""
         assert isinstance(problem, OnePassProblem)
         return form_of(model).accuracy(problem, model, self.own_start)
 
     def leaves_open(self, problem: Problem, model: OnePassModel) -> str:
-        """The width."""
+        """The accuracy depends on the width."""
         return f"at width {model.width}"
 
     def warns(self, problem: Problem, model: OnePassModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ class DistributionalDynamics(Evolution[OnePassModel, Start, Underway]):
         return model.width if self.own_start else form_of(model).size(model, problem.network.alike, self.particles)
 
     def _start_refusal(self, problem: OnePassProblem) -> str | None:
-        """The law of the start must be known."""
+        """Refuse starts whose law is not known."""
         if self.own_start:
             return None
         if not isinstance(problem.start, GaussianStart):

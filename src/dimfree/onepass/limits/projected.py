@@ -15,7 +15,7 @@ from dimfree.onepass.projected_model import ProjectedModel
 from dimfree.onepass.start import Start
 from dimfree.problem import Problem
 
-_MOST_STEPS = 5_000_000  # steps of a schedule, which are taken one by one
+_MOST_STEPS = 5_000_000  # the most steps of a schedule, which are computed one by one
 
 
 class ProjectedMean(Description[ProjectedModel, Start]):
@@ -27,7 +27,7 @@ class ProjectedMean(Description[ProjectedModel, Start]):
     models: ClassVar[type[ProjectedModel]] = ProjectedModel
 
     def measures(self, model: ProjectedModel) -> Measures:
-        """Signal and noise."""
+        """The measures of signal and noise for the projection that was drawn."""
         return model.measures()
 
     def refuses(self, problem: Problem, model: ProjectedModel) -> str | None:
@@ -59,7 +59,7 @@ class ProjectedMean(Description[ProjectedModel, Start]):
         )
 
     def account(self, model: ProjectedModel, start: Start, ask: Ask) -> Iterator[Piece]:
-        """Give all times at once."""
+        """Compute all times in one step."""
         found, gamma, Delta = self.measures(model), float(model.gamma), float(model.Delta)
         steps = np.rint(ask.times / float(model.time_step)).astype(int)
         if _step_by_step(model):

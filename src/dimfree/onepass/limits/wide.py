@@ -80,7 +80,7 @@ class WideNetwork(Equations[TargetModel, Particles]):
         return 1 / model.width + model.fluctuation
 
     def leaves_open(self, problem: Problem, model: TargetModel) -> str:
-        """The width."""
+        """The accuracy depends on the width."""
         return f"at width {model.width}"
 
     def warns(self, problem: Problem, model: TargetModel, seen: Mapping[str, Values]) -> tuple[str, ...]:
@@ -165,7 +165,7 @@ class MeanField(WideNetwork):
         return mean_field_terms(model, state, self.self_term, self.nodes)
 
     def angles(self, model: TargetModel, count: int) -> Float[Array, " count"]:
-        """Random directions."""
+        """Moments of the cosine of two random directions."""
         return cosine_moments(model.dimension - model.units, count)
 
     def seconds(self, model: TargetModel) -> float:
@@ -199,11 +199,11 @@ class Dimensionless(WideNetwork):
         return dimensionless_terms(model, state, self.self_term, self._is_linear(model))
 
     def angles(self, model: TargetModel, count: int) -> Float[Array, " count"]:
-        """They do not meet."""
+        """Orthogonal parts do not meet: all moments but the first one are zero."""
         return jnp.zeros(count).at[0].set(1.0)
 
     def seconds(self, model: TargetModel) -> float:
-        """Linear in the width, unless k is too large for the series."""
+        """Predict a cost that is linear in the width, unless k is too large for the series."""
         m = model
         if self._is_linear(model):
             return 1e-4 + 2e-8 * m.width * (300 + series_size(m.activation, m.units) / 10)  # the series is mostly short

@@ -30,7 +30,7 @@ class MomentumSGD(VectorSGD):
     """The program of `sgd` with momentum."""
 
     def twin(self, model: OnePassModel) -> tuple[Dynamics[Any, Start, Any], OnePassModel]:
-        """Itself."""
+        """This model itself."""
         return self, model
 
     def begin(self, model: OnePassModel, start: Start, replicas: int, key: Key[Array, ""]) -> AtBlock[Network]:

@@ -13,7 +13,7 @@ from dimfree.problem import Problem
 
 
 class EigenbasisSGD(VectorSGD):
-    """Given the projection, its features and the label are Gaussian, and so nothing else has to be drawn."""
+    """Real SGD behind a projection: given that, features and label are Gaussian, so that nothing else needs to be drawn."""
 
     name: ClassVar[str] = "sgd-eigenbasis"
     summary: ClassVar[str] = (

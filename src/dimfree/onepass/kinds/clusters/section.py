@@ -17,7 +17,7 @@ _GIVEN = ("weights", "means", "variances", "classes")
 
 
 class Clusters(DataSection):
-    """Inputs in Gaussian clusters and a class for each cluster, +1 and -1 or 0, 1, ...; `flip` of the labels are drawn wrong.
+    """Inputs in Gaussian clusters and a class for each cluster, +1 and -1 or 0, 1, ...; a share `flip` of the labels is wrong.
 
     A cluster has a weight, a class, a variance v and a mean along a few directions: x = sum_r means[r] b_r/dimension + sqrt(v) z
     with z of variance 1/dimension and directions b_r of norm sqrt(dimension), so that a mean of 1 is one standard deviation at
@@ -135,7 +135,7 @@ class Clusters(DataSection):
 
     @property
     def unusual(self) -> str | None:
-        """The clusters themselves."""
+        """The clusters, for which most limits are not derived."""
         return "inputs in clusters"
 
     @property
@@ -144,7 +144,7 @@ class Clusters(DataSection):
         return super().teacher_overlap if self.overlap == "orthonormal" else np.array(self.overlap, dtype=float)
 
     def check(self, problem: "OnePassProblem") -> None:
-        """Momentum needs averages for every cluster that are not worked out."""
+        """Refuse momentum: it needs averages for every cluster, which are not worked out."""
         if problem.training.momentum:
             raise ValueError(
                 "momentum is not worked out for inputs in clusters; set training.momentum = 0, or choose another kind of data."

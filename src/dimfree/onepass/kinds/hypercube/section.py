@@ -59,7 +59,7 @@ class Hypercube(DataSection):
     """Uniform inputs in {-1, 1}^d, divided by sqrt(d), labels h(z) + noise with z a few of the d signs.
 
     `coefficients` are those of h = sum_S coefficients[S] prod_{i in S} z_i, by the coordinates of S counted from 1: {"1": 1.0,
-    "1,2": 0.5} is z_1 + z_1 z_2 / 2, and "" stands for the constant. Products with coefficient 0 are watched. Left out, the
+    "1,2": 0.5} is z_1 + z_1 z_2 / 2, and "" stands for the constant. Products with coefficient 0 are only observed. Left out, the
     other sections are those of the literature on staircases: many sigmoid neurons, of which both layers learn, on batches.
     """
 

@@ -129,7 +129,7 @@ class GaussianInputs(DataSection):
         return {**others, "dimension": given} if given else others
 
     def check(self, problem: "OnePassProblem") -> None:
-        """What a covariance, labels of the user's own and given directions do not go with."""
+        """Refuse what cannot be combined with a covariance, with labels of the user's own or with given directions."""
         if isinstance(problem.start, OverlapStart) and self.correlated:
             raise ValueError(
                 "start.kind = 'overlaps' does not say how overlaps are shared out to the eigenvalues of data.covariance; "
@@ -179,7 +179,7 @@ class GaussianInputs(DataSection):
 
     @property
     def unusual(self) -> str | None:
-        """A covariance."""
+        """A covariance, for which most limits are not derived."""
         return "a structured covariance" if self.correlated else None
 
     def spectrum(self, problem: "OnePassProblem") -> Spectrum:

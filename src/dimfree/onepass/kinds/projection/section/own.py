@@ -41,12 +41,12 @@ class Projected(ProjectedData):
 
     @classmethod
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """A file of rows is enough to mean their covariance."""
+        """If a file of rows is given, the covariance is theirs."""
         return spelled_covariance(super().spelled(values))
 
     @classmethod
     def left_out(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Half as many features as the digits have pixels."""
+        """By default there are half as many features as the digits have pixels."""
         return {**super().left_out(values), "dimension": 32, "training": {"learning_rate": 0.5}}
 
     @model_validator(mode="after")
@@ -79,7 +79,7 @@ class Projected(ProjectedData):
 
     @property
     def label_noise(self) -> float:
-        """As it is given, or what the best linear fit leaves."""
+        """The given variance, or what the best linear fit leaves unexplained."""
         return self.noise if self.pool is None else self.inputs.linear_teacher[1]
 
     def inputs_of(self, size: float) -> int:
