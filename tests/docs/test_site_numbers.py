@@ -9,13 +9,16 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[2] / "docs"))
 
 import make_numbers
+import pytest
 
 ROOT = make_numbers.ROOT
 PAGE = make_numbers.PAGE.read_text(encoding="utf-8")
 
 
-def test_the_page_has_the_numbers_of_the_files():
-    assert make_numbers.renewed(PAGE, make_numbers.measured()) == PAGE, "run python docs/make_numbers.py"
+@pytest.mark.parametrize("name", make_numbers.PAGES)
+def test_a_page_has_the_numbers_of_the_files(name):
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert make_numbers.PAGES[name](page, make_numbers.measured()) == page, "run python docs/make_numbers.py"
 
 
 def test_another_measurement_changes_the_page():
@@ -23,10 +26,21 @@ def test_another_measurement_changes_the_page():
     found["results"]["ode_vs_euler"] |= {"ratio": 12.34, "holds": False}
     found["first_contact"]["README command"]["first"] = 1234.0
     next(iter(found["predictions"].values()))["seconds_ratio"] = 7.7
+    found["soak"]["after"][100][3:] = [12345, 9870.0]
+    for name in ("eigenbasis_over_genuine", "equivalent_1e9_inputs", "schedule_gradient"):
+        found["results"][name]["ratio"] = 77.0
     renewed = make_numbers.renewed(PAGE, found)
     assert "| 12.3, missed | ≥ 40 |" in renewed
     assert "| README command | 1,230 |" in renewed
     assert "and 7.7 for seconds" in renewed
+    others = {
+        name: make_numbers.PAGES[name]((ROOT / "docs" / name).read_text(encoding="utf-8"), found)
+        for name in ("programs.md", "scaling.md", "schedules.md")
+    }
+    assert "at most 12,345 maps and 9.87 GB" in others["programs.md"]
+    assert "77 times as fast" in others["scaling.md"]
+    assert "8e+01 CPU seconds" in others["scaling.md"]
+    assert "a factor of about 77" in others["schedules.md"]
 
 
 def test_every_benchmark_that_the_page_names_was_run():
