@@ -93,9 +93,9 @@ def overview(records: Path) -> str:
     claims = [claim for one in measured for claim in one["claims"]]
     parts = [
         "# Gallery",
-        "Figures of the literature, measured anew. Each has claims that are decided by a number; "
-        f"of {len(shelved())} figures {len(measured)} are recorded here, with {len(claims)} claims, of which "
-        f"{sum(claim['holds'] for claim in claims)} hold. `dimfree reproduce NAME` measures one on your machine; "
+        "Figures of the literature, measured anew, each with claims that are decided by a number. "
+        f"Recorded here: {len(measured)} of {len(shelved())} figures; {sum(claim['holds'] for claim in claims)} of their "
+        f"{len(claims)} claims hold. `dimfree reproduce NAME` measures one on your machine; "
         "[what is measured, at which sizes, and what the figures taught](../../gallery.md).",
     ]
     for question, names in groups.items():
