@@ -66,6 +66,17 @@ def test_mathematics_is_rendered_with_its_numbers(site, tab):
     assert page.locator("mjx-labels, mjx-mlabeledtr").count() > 10
 
 
+@pytest.mark.parametrize("name", sorted(path.stem for path in (DOCS / "theory").glob("*.md")))
+def test_no_formula_of_a_sheet_is_an_error(site, tab, name):
+    page = tab(f"{site}/theory/{name}.html")
+    page.wait_for_load_state("networkidle")
+    if "$" in (DOCS / "theory" / f"{name}.md").read_text(encoding="utf-8"):
+        page.wait_for_selector("mjx-container")
+        page.wait_for_function("MathJax.startup.promise.then(() => true)")
+    wrong = page.locator("mjx-merror")
+    assert not [one.get_attribute("data-mjx-error") for one in wrong.all()]
+
+
 @pytest.mark.parametrize("words", ["exit time", "persistence", "logistic"])
 def test_search_finds(site, tab, words):
     page = tab(f"{site}/search.html?q={words.replace(' ', '+')}")
