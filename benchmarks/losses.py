@@ -24,7 +24,7 @@ BARS = {
     "sgd_any_loss": Bar(True, 1.1),
     "rhs_any_loss_1_1": Bar(True, 10.0),  # erf units, logistic loss, signs over the closed form of the square loss
     "rhs_any_loss_2_1": Bar(True, 15.0),
-    "rhs_any_loss_4_4": Bar(True, 40.0),  # missed: 16,384 points over 15 µs of closed form (docs/losses.md)
+    "rhs_any_loss_4_4": Bar(True, 40.0),
     "rhs_any_loss_relu_1_1": Bar(True, 10.0),  # the same with ReLU units
     "rhs_any_loss_relu_2_1": Bar(True, 15.0),
     "rhs_any_loss_relu_4_4": Bar(True, 40.0),

@@ -240,13 +240,13 @@ def test_squares_of_noise_without_a_mean_have_no_gradient_flow():
     assert any("has no mean, so that risks are differences" in note for note in said_of_loss(problem))
 
 
-def test_tolerances_are_loosened_only_where_averages_at_fixed_points_jump_or_bend():
+def test_tolerances_are_loosened_only_where_averages_at_fixed_points_jump_or_bend_or_are_rounded():
     """With 1e-8 ReLU units did not get to t = 0.1 within a minute, where 12 steps take them to 3; erf took 329 steps to 1.5."""
     many = SIGNS.replace(**{"network.width": 4, "network.activation": "relu", "training.loss": "hinge"})
     assert model(many).roughness == 1e-4
     smooth = many.replace(**{"network.activation": "erf"})
     assert model(smooth).roughness == 1e-5
-    assert model(smooth.replace(**{"training.loss": "logistic"})).roughness == 0
+    assert model(smooth.replace(**{"training.loss": "logistic"})).roughness == 1e-6
     assert model(many.replace(**{"network.width": 1})).roughness == 0
     assert model(VALUES.replace(**{"network.width": 4, "network.activation": "relu"})).roughness == 0
 

@@ -57,3 +57,16 @@ def test_a_solver_takes_no_more_steps_than_with_many_more_points(case, monkeypat
     )
     finer = steps(problem, monkeypatch, lambda rule: Rule(rule.nodes + 6, 4 * rule.sobol))
     assert steps(problem, monkeypatch) <= ALLOWED * finer
+
+
+@pytest.mark.slow
+def test_a_solver_takes_no_more_steps_with_points_of_single_precision_than_with_nested_panels(monkeypatch):
+    """At the tolerance of panels it would follow the rounding of the points, in 221 steps instead of 10."""
+    problem = df.Problem(
+        dimension=400,
+        data={"kind": "teacher", "units": 2, "activation": "erf", "labels": "sign"},
+        network=ERF,
+        training={"learning_rate": 1.0, "loss": "logistic"},
+        run={"until": UNTIL},
+    )
+    assert steps(problem, monkeypatch, lambda rule: Rule(rule.nodes, 2**12)) <= steps(problem, monkeypatch)

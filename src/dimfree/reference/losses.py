@@ -10,13 +10,13 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from dimfree.functions.activation import Activation
-from dimfree.functions.label_law import GaussianValues, LabelLaw, LogisticClasses, Signs, StudentValues
+from dimfree.functions.label_law import Classes, GaussianValues, LabelLaw, LogisticClasses, Signs, StudentValues
 from dimfree.functions.named import activation
 from dimfree.functions.sample_loss import SampleLoss
 from dimfree.functions.target import Committee, HermiteLink, Target
 from dimfree.gaussian.any_loss.averages import averages, error_over_noise, errors, lengthened, noise_of, sensitivity
 from dimfree.gaussian.any_loss.ladder import bayes_error as lowest_error
-from dimfree.gaussian.any_loss.ladder import quadrature
+from dimfree.gaussian.any_loss.ladder import quadrature, with_clean_labels
 from dimfree.gaussian.any_loss.points import Rule
 from dimfree.gaussian.any_loss.task import Task
 from dimfree.onepass.directions import TargetModel
@@ -44,6 +44,9 @@ def loss_rhs(inputs: Values) -> Values:
     task, state, p = _task(inputs), _state(inputs), len(inputs["a"])
     rule = _rule(task, p)
     found, seen = _averages(task, state, rule), _errors(task, state, rule)
+    if isinstance(task.labels, Classes):
+        clean = with_clean_labels(task)
+        seen = seen._replace(clean_error=_errors(clean, state, _rule(clean, p)).clean_error)
     H = found.D[:, :p]
     dQ = H + H.T + inputs["gamma"] / (p * inputs["nb"]) * found.Var
     return {

@@ -130,8 +130,13 @@ def loss_errors(task: Task, state: Overlaps) -> Errors:
     found = errors(task, state, _looking(task, state))
     if not isinstance(task.labels, Classes) or _clean(task.labels):
         return found
-    signs = replace(task, labels=Signs(jnp.zeros(()), blurred=False))
+    signs = with_clean_labels(task)
     return found._replace(clean_error=errors(signs, state, _looking(signs, state)).clean_error)
+
+
+def with_clean_labels(task: Task) -> Task:
+    """The same task with the sign of f* itself as its label, of which the clean error is the test error."""
+    return replace(task, labels=Signs(jnp.zeros(()), blurred=False))
 
 
 def _clean(labels: Classes) -> bool:
@@ -174,7 +179,9 @@ def points_of(task: Task, width: int) -> int:
 
 def loss_seconds(task: Task, width: int) -> float:
     """Roughly what one evaluation costs, for predictions of cost."""
-    return 5e-5 + 1e-7 * points_of(task, width) * (1 + 0.3 * width)
+    made = quadrature(task, width)
+    of_point = 1e-7 if made.jumps or not made.rule.sobol else 1e-8  # of single precision
+    return 5e-5 + of_point * points_of(task, width) * (1 + 0.3 * width)
 
 
 def estimated_error(task: Task, state: Overlaps) -> Float[Array, ""]:
