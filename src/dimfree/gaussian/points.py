@@ -6,7 +6,11 @@ scramblings give independent unbiased estimates, from which an error bar follows
 """
 
 from functools import lru_cache
+from typing import TypeVar
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
@@ -14,6 +18,7 @@ from scipy.special import ndtri
 from dimfree.programs.compiled import kept_numbers
 
 _SEED = 20230808
+Numbers = TypeVar("Numbers")
 _BITS = 30  # resolution of the Sobol generator: its coordinates are multiples of 2^-30
 
 
@@ -35,3 +40,8 @@ def _sobol_normals(dimension: int, count: int, scramble: int) -> Float[np.ndarra
     uniform = sampler.random_base2(count.bit_length() - 1) + 0.5 ** (_BITS + 1)  # cell centres: never 0 or 1
     points: Float[np.ndarray, "count dimension"] = ndtri(uniform)
     return points
+
+
+def in_single_precision(numbers: Numbers) -> Numbers:
+    """A tree with its arrays in single precision, which rounds far less than points are wrong."""
+    return jax.tree.map(lambda x: x.astype(jnp.float32) if eqx.is_inexact_array(x) else x, numbers)

@@ -11,7 +11,7 @@ in a fifth of the time.
 from collections.abc import Callable
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -32,7 +32,7 @@ from dimfree.gaussian.any_loss.posterior import (
 )
 from dimfree.gaussian.any_loss.preimages import limits, preimages, standardised
 from dimfree.gaussian.any_loss.task import Task
-from dimfree.gaussian.points import normal_points
+from dimfree.gaussian.points import in_single_precision, normal_points
 from dimfree.states.overlaps import Overlaps, factor
 
 _TURNS = 2.5  # a field within which smooth activations turn
@@ -73,7 +73,6 @@ class Points(NamedTuple):
 
 
 Sums = Any  # a tree of arrays
-Numbers = TypeVar("Numbers")
 
 
 class _Walk(NamedTuple):
@@ -108,7 +107,7 @@ class Averaging:
         self.L = factor(jnp.concatenate([top, middle, bottom]), self.p + self.k)
         self.dimension = self.explicit + self.p  # of what is left to integrate
         if rule.sobol and not self.cut:
-            single = _single((task, self.shear, self.a, self.taught, self.L))
+            single = in_single_precision((task, self.shear, self.a, self.taught, self.L))
             self.task, self.shear, self.a, self.taught, self.L = single
 
     @property
@@ -147,7 +146,7 @@ class Averaging:
         weights = jnp.full(x.shape[0], 1 / x.shape[0])
         if self.cut:
             return self._finished(_Walk(x, weights))
-        x, weights = _single((x, weights))
+        x, weights = in_single_precision((x, weights))
         return self._everywhere(x, weights[:, None])
 
     def _everywhere(self, x: Float[Array, "b n"], weights: Float[Array, "b 1"]) -> Points:
@@ -343,11 +342,6 @@ def _bends(sigma: Activation | None, mean: Float[Array, "b 1"], scale: Float[Arr
     short = jnp.broadcast_to(jnp.asarray(_SHORT), (mean.shape[0], len(_SHORT)))
     bends = jnp.broadcast_to(places, (mean.shape[0], places.size))
     return jnp.concatenate([short, standardised(bends, mean, scale)], axis=1)
-
-
-def _single(numbers: Numbers) -> Numbers:
-    """A tree with its arrays in single precision."""
-    return jax.tree.map(lambda x: x.astype(jnp.float32) if eqx.is_inexact_array(x) else x, numbers)
 
 
 def _not_zero(x: Float[Array, ""]) -> Float[Array, ""]:
