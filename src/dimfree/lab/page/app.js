@@ -112,17 +112,12 @@ const lab = (() => {
     side.show({ series: hidden ? [] : shown, x: { log: false, label: "m" }, y: { log: false, label: "q" } });
     explain(legend);
   };
-  // Theories over one number of the problem, and its own value with what SGD has there.
   const drawSketch = (hidden) => {
-    const at = values.get(problem, sketch.path), run = store.all().find((one) => one.real), last = run && run.times.length - 1;
-    const lines = Object.entries(sketch.lines).map(([name, y]) => ({ ...curves.styleOf(name, false), x: sketch.x, y, width: 2.2 }));
-    const ends = scales.extent(lines.map((one) => one.y), true) || [1, 1];
-    const ours = { x: [at, at], y: ends, colour: "--dim", dash: [2, 3], width: 1.4 };
-    const end = run ? [{ ...curves.MARK, x: [at], y: [run.risk.mean[last]], low: run.risk.low && [run.risk.low[last]], high: run.risk.high && [run.risk.high[last]], bars: true, size: 4.5 }] : [];
+    const { shown, legend } = sketches.series(sketch, store, problem);
     dom.by("account").hidden = true;
     dom.by("meaning").textContent = sketch.meaning;
-    side.show({ series: hidden ? [] : [...lines, ours, ...end], x: { log: true, label: sketch.label }, y: { log: true, label: "" } });
-    explain([...Object.keys(sketch.lines).map((name, j) => [lines[j], name]), [ours, "this problem"], ...(run ? [[end[0], panels.experiment(run)]] : [])]);
+    side.show({ series: hidden ? [] : shown, x: { log: true, label: sketch.label }, y: { log: true, label: "" } });
+    explain(legend);
   };
   const showSide = (asPhase, other) => {
     const slow = slowly && !asPhase && !other;
