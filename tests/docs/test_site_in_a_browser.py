@@ -51,15 +51,22 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+def opened(tab, address):
+    """A page that has as long to load as a machine of any load needs."""
+    page = tab(address)
+    page.set_default_timeout(300_000)
+    return page
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_quiet_and_asks_no_other_host(site, tab, name):
-    page = tab(f"{site}/{name}")
+    page = opened(tab, f"{site}/{name}")
     page.wait_for_load_state("networkidle")
     assert page.title()
 
 
 def test_mathematics_is_rendered_with_its_numbers(site, tab):
-    page = tab(f"{site}/theory/committee.html")
+    page = opened(tab, f"{site}/theory/committee.html")
     page.wait_for_selector("mjx-container")
     page.wait_for_function("document.querySelectorAll('mjx-container').length > 100")
     assert page.locator("mjx-merror").count() == 0
@@ -68,7 +75,7 @@ def test_mathematics_is_rendered_with_its_numbers(site, tab):
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (DOCS / "theory").glob("*.md")))
 def test_no_formula_of_a_sheet_is_an_error(site, tab, name):
-    page = tab(f"{site}/theory/{name}.html")
+    page = opened(tab, f"{site}/theory/{name}.html")
     page.wait_for_load_state("networkidle")
     if "$" in (DOCS / "theory" / f"{name}.md").read_text(encoding="utf-8"):
         page.wait_for_selector("mjx-container")
@@ -79,6 +86,6 @@ def test_no_formula_of_a_sheet_is_an_error(site, tab, name):
 
 @pytest.mark.parametrize("words", ["exit time", "persistence", "logistic"])
 def test_search_finds(site, tab, words):
-    page = tab(f"{site}/search.html?q={words.replace(' ', '+')}")
+    page = opened(tab, f"{site}/search.html?q={words.replace(' ', '+')}")
     page.wait_for_selector("#search-results ul.search li a")
     assert page.locator("#search-results ul.search li").count() >= 3
