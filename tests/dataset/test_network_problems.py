@@ -366,6 +366,15 @@ def test_a_rate_at_which_straight_units_do_not_settle_is_named():
     assert not SeveralUnits(4000, 4, None).warns(slow, model_of(slow))
 
 
+def test_training_that_diverges_says_so_and_nothing_else():
+    wild = {"network.activation": "relu", "network.second_layer": "fixed", "training.learning_rate": 12.0}
+    problem = network(**wild, **{"dimension": 60, "run.until": 480.0, "run.points": 2, "run.replicas": 2})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)  # of NumPy
+        with pytest.raises(df.errors.DivergenceError, match=r"with eta = 12; lower eta \(try 3\)"):
+            df.simulate(problem)
+
+
 def test_more_paths_than_memory_are_refused_before_they_are_drawn(monkeypatch):
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "4000")
     with pytest.raises(

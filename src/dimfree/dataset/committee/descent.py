@@ -61,7 +61,10 @@ def run_network(
             f"{model.width} units and {model.units} teachers do not fit into dimension {model.d}; raise dimension."
         )
     refuse_above_memory(run_memory(model, len(at)), "the data set", "lower dimension or data.samples")
-    with threadpool_limits(1):  # data sets share the cores, one each
+    with (
+        threadpool_limits(1),
+        np.errstate(over="ignore", invalid="ignore"),
+    ):  # one core each; a run that diverges is refused
         return _Run(model, start, key, push).solve(at)
 
 
