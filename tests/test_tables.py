@@ -21,7 +21,9 @@ def test_names_above_many_columns_are_read_without_a_warning(tmp_path):
     assert (found == 7).all()
 
 
-@pytest.mark.parametrize("text", ["1,2\n3,4\n", "# a comment\n1,2\n3,4\n", "a,b\n1,2\n3,4\n", "a,1\n1,2\n3,4\n", "a #1,b\n1,2\n3,4\n"])
+@pytest.mark.parametrize(
+    "text", ["1,2\n3,4\n", "# a comment\n1,2\n3,4\n", "a,b\n1,2\n3,4\n", "a,1\n1,2\n3,4\n", "a #1,b\n1,2\n3,4\n"]
+)
 def test_text_with_and_without_names(tmp_path, text):
     (tmp_path / "t.csv").write_text(text)
     np.testing.assert_array_equal(read_table(tmp_path / "t.csv"), [[1.0, 2.0], [3.0, 4.0]])

@@ -55,6 +55,10 @@ def test_missing_values_are_filled_in_as_scikit_learn_does(houses):
     found = read(houses, "price", Wish(columns=("age",), impute="median"), seed=0)
     assert found.X[3, 0] == houses["age"].median()
     assert found.said == ("1 missing values were filled in by the median of their column.",)
+    houses.loc[[4, 5], "city"] = None
+    found = read(houses, "price", Wish(one_hot=True, impute="median"), seed=0)
+    np.testing.assert_array_equal(found.X[4, 2:], 0.0)
+    assert found.said[1] == "2 missing words (city: 2) count as none of the kinds of their column."
 
 
 def _changed(**columns):
@@ -102,6 +106,12 @@ def _changed(**columns):
             r"column 'age' has numbers, and '\?'; write numbers with a point, and leave missing values empty",
         ),
         (
+            lambda table: table.assign(age=table["age"].map("{:.1f}".format).str.replace(".", ",")),
+            "price",
+            Wish(one_hot=True),
+            r"column 'age' has numbers with a comma \(\d+,\d\); write them with a point",
+        ),
+        (
             _changed(age=1e200),
             "price",
             Wish(columns=("age",)),
@@ -119,6 +129,15 @@ def _changed(**columns):
 def test_what_cannot_be_learned_from_is_refused_in_one_sentence(houses, change, target, wish, said):
     with pytest.raises(df.ProblemError, match=said):
         read(change(houses), target, wish, seed=0)
+
+
+def test_files_that_are_not_there_are_named(tmp_path):
+    with pytest.raises(
+        df.ProblemError, match="there is no file 'diabets', and no data set of that name; did you mean 'd"
+    ):
+        read("diabets", None, Wish(), seed=0)
+    with pytest.raises(df.ProblemError, match="cannot be read: it is a folder; give a file"):
+        read(tmp_path, None, Wish(), seed=0)
 
 
 def test_moments_of_pieces_are_those_of_the_whole():

@@ -45,7 +45,14 @@ def source(features: Any, target: Any) -> Source:
         frame = _bundled(str(features))
         return _labelled(str(features), lambda: _cut(frame), "target" if target is None else target)
     file = Path(features)
-    check_regular(file)
+    if not file.exists():
+        raise ProblemError(
+            f"there is no file {str(file)!r}, and no data set of that name; {suggest(str(file), BUNDLED)}"
+        )
+    try:
+        check_regular(file)
+    except OSError as failure:
+        raise ProblemError(f"{str(file)!r} cannot be read: {failure.strerror}; give a file.") from None
     match file.suffix:
         case ".npy":
             return _labelled(file.name, lambda: _mapped(file), target)

@@ -113,6 +113,12 @@ def _check(given: Source, wish: Wish, seen: _Seen, chosen: list[str]) -> None:
             f"impute = {IMPUTED[0]!r} ({', '.join(IMPUTED[1:])}), as scikit-learn does."
         )
     words = {name: len(seen.kinds[name]) for name in chosen if name in seen.kinds}
+    for name in words:
+        if commas := [kind for kind in seen.kinds[name] if "," in kind and _is_number(kind.replace(",", ".", 1))]:
+            raise ProblemError(
+                f"column {name!r} has numbers with a comma ({min(commas)}); write them with a point, as pandas.read_csv(..., "
+                "decimal=',') reads them."
+            )
     for name in () if wish.one_hot else words:
         odd = [kind for kind in sorted(seen.kinds[name]) if not _is_number(kind)]
         if 0 < len(odd) < words[name] / 2:
@@ -220,8 +226,13 @@ def _said_of_reading(given: Source, seen: _Seen, wish: Wish, kept: int) -> Itera
         yield (
             f"Of {seen.rows} rows, {kept} were drawn at random to fit and to train on; moments of columns are those of all rows."
         )
-    if wish.impute and (lost := sum(seen.missing.values())):
+    if not wish.impute:
+        return
+    words = {name: count for name, count in seen.missing.items() if count and name in seen.kinds}
+    if lost := sum(seen.missing.values()) - sum(words.values()):
         yield f"{lost} missing values were filled in by the {wish.impute.replace('_', ' ')} of their column."
+    if words:
+        yield f"{sum(words.values())} missing words ({_counted(words)}) count as none of the kinds of their column."
 
 
 def _said_of_classes(y: Float[np.ndarray, " n"], classes: tuple[str, str], name: str) -> Iterator[str]:
