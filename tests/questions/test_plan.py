@@ -21,7 +21,7 @@ from dimfree.questions.plan.columns import look_at
 from dimfree.questions.plan.question import QUESTION
 from dimfree.questions.plan.splits import splits as parted
 from dimfree.questions.plan.table import Wish, read
-from dimfree.questions.plan.teacher import LOGISTIC, Halves, fitted
+from dimfree.questions.plan.teacher import HUBER, LOGISTIC, Halves, fitted, label_noise
 from dimfree.questions.plan.trial import CONSTANT, DEFAULT, LINEAR, PLAN, Trial
 from dimfree.questions.plan.verdict import against, carries, off_by
 from dimfree.theories import HighDimensional
@@ -71,6 +71,19 @@ def test_few_rows_fall_back_to_a_linear_teacher():
     assert fit.teacher.linear
     assert fit.why_linear == "40 rows are fewer than 3 for each of 30 dimensions, too few to fit a unit"
     assert {*fit.tried} == {"linear"}
+
+
+def test_the_label_noise_is_between_what_a_fit_leaves_on_its_own_rows_and_on_others():
+    chance, left = np.random.default_rng(3), []
+    for _ in range(200):
+        x, fresh = chance.normal(size=(2, 100, 15))
+        y, other = chance.normal(size=(2, 100))  # noise of variance 1 about nothing
+        w = np.linalg.lstsq(x, y)[0]
+        left.append([np.mean((y - x @ w) ** 2), np.mean((other - fresh @ w) ** 2)])
+    own, others = np.mean(left, axis=0)
+    assert own < 0.87
+    assert others > 1.13
+    assert label_noise(own, others) == pytest.approx(1.0, abs=0.03)  # off by (m/n)², and by chance 0.008
 
 
 def test_labels_of_a_linear_law_keep_the_ridge():
@@ -171,7 +184,9 @@ def test_a_batch_is_as_large_as_its_rate_stays_calm(monkeypatch):
         ({"budget": float("inf")}, "budget = inf samples was given"),
         ({"batch": 10**6}, "batch = 1000000 was given, and there are 265 rows to learn from; give from 1 to 265."),
         ({"splits": 10**9}, "splits = 1000000000 was given; give a number from 1 to 100."),
-        ({"loss": "huber"}, "loss = 'huber' is not planned for; choose square, or for two classes logistic."),
+        ({"loss": "hinge"}, "loss = 'hinge' is not planned for; choose square, huber, or for two classes logistic"),
+        ({"one_hot": "maybe"}, "one_hot = 'maybe' was given; say yes or no."),
+        ({"offsets": "some"}, "offsets = 'some' was given; say yes or no."),
         ({"loss": "logistic"}, "loss = 'logistic' was given, and target has more than two values"),
         ({"widths": "a"}, "widths = 'a' are no whole numbers; give some, as in 2,4,8."),
         ({"widths": [0]}, "give at least one, from 1 to 64"),
@@ -239,6 +254,38 @@ def test_fewer_rows_than_columns_and_one_per_cent_of_positives(rows):
     found = df.plan(features=x, target=y, positive="ill", **SMALL)
     assert "Only 30 rows are of class ill" in found.summary()
     assert np.isfinite(found.trials[0].ends[PLAN]).all()
+
+
+def test_gaussian_noise_that_leaves_as_much_by_huber_is_found():
+    z = np.random.default_rng(6).normal(size=100_000)
+    for deviation in (0.01, 0.8, 4.0):
+        left = HUBER.value(np.zeros(len(z)), deviation * z).mean()
+        assert HUBER.variance(left) == pytest.approx(deviation**2, rel=0.03)
+    y = np.linspace(-3, 3, 13)
+    numeric = (HUBER.value(np.full(13, 1e-6), y) - HUBER.value(np.full(13, -1e-6), y)) / 2e-6
+    np.testing.assert_allclose(HUBER.slope(np.zeros(13), y), numeric, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_the_huber_loss_goes_the_whole_way_on_labels_with_outliers(tmp_path, monkeypatch):
+    monkeypatch.setattr(teacher, "MOST_UNITS", 1)  # averages over few fields are faster
+    chance = np.random.default_rng(0)
+    x = chance.normal(size=(1500, 3))
+    y = np.tanh(x[:, 0] - x[:, 1]) + 0.3 * chance.normal(size=1500)
+    y[::50] += 4 * chance.choice([-1.0, 1.0], 30)
+    found = df.plan(features=x, target=y, loss="huber", budget=200, **SMALL)
+    (one,) = found.trials
+    measured = one.measured[PLAN][-1].mean()
+    assert one.predicted[PLAN][-1].mean() == pytest.approx(measured, rel=0.2)
+    assert measured < one.measured[PLAN][0].mean()
+    assert "Twice the mean huber loss is between" in found.summary()
+    written = found.files(tmp_path, "plan")
+    assert df.load(written["problem"]).training.loss == "huber"
+    text = written["script"].read_text(encoding="utf-8")
+    assert "Loss: (y - f)^2/2 up to |y - f| = 1" in text
+    run = [sys.executable, str(written["script"])]
+    shown = subprocess.run(run, check=True, capture_output=True, text=True).stdout
+    assert float(shown.removeprefix("held-out risk ")) == pytest.approx(measured, rel=0.2)
 
 
 @pytest.mark.slow

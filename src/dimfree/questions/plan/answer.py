@@ -28,6 +28,7 @@ from dimfree.questions.plan.search import Choice
 from dimfree.questions.plan.splits import kept
 from dimfree.questions.plan.splits import splits as parted
 from dimfree.questions.plan.table import Table, Wish, read
+from dimfree.questions.plan.teacher import MEASURES
 from dimfree.questions.plan.trial import FOLLOWED, PLAN, Trial, tried
 from dimfree.questions.plan.verdict import Mean, against, mean_of, off_by, verdicts, warnings
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 _EPOCHS, _LONGEST = 5.0, 1000  # of the default budget, and of the largest
 _MOST = 100  # splits, and seeds
-LOSSES = ("square", "logistic")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,8 +77,13 @@ class Plan(Answer[OnePassProblem]):
         )
         if self.problem.training.needs_signs:
             yield f"The mean logistic loss is between {left} validation rows; theory takes classes to be drawn from the teacher."
+        elif self.problem.training.beyond_square:
+            yield (
+                f"Twice the mean {loss_name(self.problem.training.loss)} loss is between {left} validation rows; theory takes "
+                f"Gaussian noise that leaves their mean, of variance {first.noise:.3f}."
+            )
         else:
-            yield f"Label noise lies between {left} validation rows; theory takes the latter."
+            yield f"Label noise lies between {left} validation rows; theory takes their mean, {first.noise:.3f}."
         yield (
             f"Plan for {self.samples} samples ({self.trials[0].epochs[-1]:.3g} epochs): "
             f"{self.choice.said(self.problem.dimension)}."
@@ -92,7 +97,7 @@ class Plan(Answer[OnePassProblem]):
         yield from (f"Warning: {one}" for one in warnings(self.trials))
 
     def _teachers(self) -> TextTable:
-        what = "a constant's loss" if self.problem.training.needs_signs else "variance"
+        what = "variance" if self.problem.training.beyond_square is None else "a constant's loss"
         table = TextTable(title=f"Fitted teachers: share of {what} explained")
         for heading in ("teacher", "validation", "held-out rows"):
             table.add_column(heading, justify="left" if heading == "teacher" else "right")
@@ -140,7 +145,10 @@ class Plan(Answer[OnePassProblem]):
             "samples": self.samples,
             "plan": self.choice._asdict(),
             "teachers": [{"tried": one.fit.tried, "explained": one.explained} for one in self.trials],
-            "noise": [{"train": one.fit.train, "validation": one.fit.validation} for one in self.trials],
+            "noise": [
+                {"train": one.fit.train, "validation": one.fit.validation, "taken": one.fit.noise}
+                for one in self.trials
+            ],
             "limits": {"rows": self.trials[0].found.limits[0], "gaussian": self.trials[0].found.limits[1]},
             "risk": {name: _numbers(mean_of([one.ends[name] for one in self.trials])) for name in self.trials[0].ends},
             "plan_against": {
@@ -233,7 +241,7 @@ def plan(
         positive: the class that counts as +1
         scale: "common" divides all columns by one number, "each" every column by its own
         budget: number of samples to draw
-        loss: "square" or, for two classes, "logistic"
+        loss: "square", "huber" or, for two classes, "logistic"
         offsets: whether units of the fitted teacher have offsets
         widths: widths to choose from
         batch: instead of the largest batch that is stable
@@ -248,7 +256,8 @@ def plan(
     for name, count, least in (("splits", splits, 1), ("seeds", seeds, 2)):
         if not least <= count <= _MOST:
             raise ProblemError(f"{name} = {count} was given; give a number from {least} to {_MOST}.")
-    wish = Wish(_listed(columns), _yes(one_hot), impute, positive)
+    bent = _yes("offsets", offsets)
+    wish = Wish(_listed(columns), _yes("one_hot", one_hot), impute, positive)
     watch("reading the table", 0.0)
     table = read(features, target, wish, base.run.seed)
     if base.training.needs_signs and table.classes is None:
@@ -264,20 +273,20 @@ def plan(
     trials = []
     for number, part in enumerate(parts):
         report = _nested(watch, number, len(parts))
-        trials.append(tried(part, base, chosen, samples, batch, seeds, report, offsets=_yes(offsets)))
+        trials.append(tried(part, base, chosen, samples, batch, seeds, report, offsets=bent))
     watch("done", 1.0)
     return Plan(trials[0].problem, table, found, curve, samples, tuple(trials))
 
 
 def _learning_by(base: OnePassProblem, loss: str | None) -> OnePassProblem:
     """The problem with this loss."""
-    if loss not in (None, *LOSSES):
+    if loss is not None and loss not in MEASURES:
         raise ProblemError(
-            f"loss = {loss!r} is not planned for; choose square, or for two classes logistic. With others theory takes too long "
-            "for a search: plan with one of these, and compare plan.toml with another training.loss."
+            f"loss = {loss!r} is not planned for; choose square, huber, or for two classes logistic, and compare plan.toml with "
+            "another training.loss."
         )
-    if loss in (None, "square"):
-        return base
+    if loss != "logistic":
+        return base if loss is None else base.replace(**{"training.loss": loss})
     return base.replace(**{"data.labels": "logistic", "data.noise": 0.0, "training.loss": loss})
 
 
@@ -300,8 +309,11 @@ def _nested(watch: PartWatcher, number: int, count: int) -> PartWatcher:
     return lambda part, share: watch(f"split {number + 1} of {count}: {part}", (number + share) / count)
 
 
-def _yes(given: str | bool | None) -> bool:
-    return given in (True, "yes", "true", "1")
+def _yes(name: str, given: str | bool | None) -> bool:
+    known = {None: False, False: False, True: True, "no": False, "yes": True}
+    if given not in known:
+        raise ProblemError(f"{name} = {given!r} was given; say yes or no.")
+    return known[given]
 
 
 def _listed(columns: str | Sequence[str] | None) -> tuple[str, ...]:

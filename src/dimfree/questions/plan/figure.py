@@ -16,7 +16,7 @@ _PLAN, _OTHERS = "#d95f02", "#7570b3"
 
 
 def draw_plan(found: "Plan", figure: Figure) -> None:
-    """Both panels; the band below the prediction is that of the label noise, which is taken to be at its upper end."""
+    """Both panels; the band about the prediction is that of the label noise, which is taken to be in its middle."""
     figure.set_size_inches(9.6, 4.0)
     along, ends = figure.subplots(1, 2)
     _draw_along(found, along)
@@ -38,7 +38,8 @@ def _draw_along(found: "Plan", axes: Axes) -> None:
             np.mean([getattr(one.fit, kind) / 2 for one in found.trials]) for kind in ("train", "validation")
         )
         axes.axhspan(lower, upper, color="0.85", lw=0, label="label noise, fitted")
-        axes.fill_between(epochs, predicted - (upper - lower), predicted, color=_PLAN, alpha=0.2, lw=0)
+        half = abs(upper - lower) / 2
+        axes.fill_between(epochs, predicted - half, predicted + half, color=_PLAN, alpha=0.2, lw=0)
     axes.set(xscale="log", yscale="log", xlabel="epochs", ylabel="risk")
     axes.legend(frameon=False, fontsize=8)
 

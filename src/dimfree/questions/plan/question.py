@@ -30,7 +30,7 @@ QUESTION: "Question[OnePassProblem]" = Question(
             "'common' divides all columns by one number, 'each' by their own. Default: as the table needs.", str
         ),
         "budget": Option("Samples to draw. Default: five times the rows to learn from.", float),
-        "loss": Option("square, or for two classes logistic. Default: square.", str),
+        "loss": Option("square, huber, or for two classes logistic. Default: square.", str),
         "offsets": Option("'yes' fits a teacher whose units have offsets.", str),
         "widths": Option("Widths among which theory chooses.", str, "2,4,8"),
         "batch": Option("Samples a step. Default: up to 32, as stability allows.", int, None, 1),

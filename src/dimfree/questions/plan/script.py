@@ -73,6 +73,10 @@ _LOSSES = {  # in words, and as jax
         "(y - f)^2/2, for labels y of mean 0 and variance 1 over the rows that are learned from",
         "(y - f) ** 2 / 2",
     ),
+    "huber": (
+        "(y - f)^2/2 up to |y - f| = 1 and |y - f| - 1/2 beyond, for labels y of mean 0 and variance 1",
+        "optax.losses.huber_loss(f, y)",
+    ),
     "logistic": ("log(1 + exp(-y f)), for labels y = -1 and +1", "jax.nn.softplus(-y * f)"),
 }
 

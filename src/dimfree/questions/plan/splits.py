@@ -17,7 +17,7 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import Problem
 from dimfree.questions.plan.columns import Columns
 from dimfree.questions.plan.table import Table
-from dimfree.questions.plan.teacher import LOGISTIC, SQUARES, Fit, Halves, Teacher
+from dimfree.questions.plan.teacher import LOGISTIC, SQUARES, Fit, Halves, Measure, Teacher
 from dimfree.temporary_arrays import array_file
 
 _LEARNT, _CHOSEN_BY = 0.6, 0.2
@@ -55,7 +55,7 @@ class Split:
         given = self.covariance(self.chosen_by, self.measured_on)
         return spectrum(given, dimension_of(given) or 0)
 
-    def halves(self, *, classes: bool = False) -> tuple[Halves, Halves]:
+    def halves(self, measure: Measure = SQUARES) -> tuple[Halves, Halves]:
         """In the eigenbasis: rows to learn from beside those to choose by, and beside those that are measured on.
 
         Labels have mean 0 and variance 1, or are the classes -1 and +1.
@@ -65,9 +65,9 @@ class Split:
         assert pool.held is not None
         assert pool.labels is not None
         assert pool.held.labels is not None
-        count, measure = len(self.chosen_by), LOGISTIC if classes else SQUARES
+        count = len(self.chosen_by)
         rows = pool.held.rows
-        y, labels = (pool.classes, pool.held.classes) if classes else (pool.labels, pool.held.labels)
+        y, labels = (pool.classes, pool.held.classes) if measure is LOGISTIC else (pool.labels, pool.held.labels)
         assert y is not None
         assert labels is not None
         one, other = (Halves(pool.rows, y, rows[at], labels[at], measure) for at in (slice(count), slice(count, None)))
@@ -91,7 +91,8 @@ class Split:
             "second_layer": tuple(teacher.a.tolist()),
             "scaling": "sum",
             "overlap": tuple(map(tuple, ((overlap + overlap.T) / 2).tolist())),
-            **({"labels": "logistic", "noise": 0.0} if base.training.needs_signs else {"noise": fit.validation}),
+            "noise": fit.noise,
+            **({"labels": "logistic"} if base.training.needs_signs else {}),
             "covariance": given.model_dump(),
             "directions": {"file": array_file(in_columns(teacher, found))},
         }

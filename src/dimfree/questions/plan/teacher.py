@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import expit
+from scipy.optimize import brentq, minimize
+from scipy.special import erf, expit
 
 from dimfree.progress import PartWatcher, nobody
 
@@ -28,14 +29,37 @@ Vector = Float[np.ndarray, " _"]
 
 
 class Measure(NamedTuple):
-    """What a teacher is fitted by: a function of outputs and labels, and its derivative in the output."""
+    """What a teacher is fitted by: a function of outputs and labels, its derivative in the output, and what is left as noise."""
 
     value: Callable[[Vector, Vector], Vector]
     slope: Callable[[Vector, Vector], Vector]
+    variance: Callable[[float], float]  # of the Gaussian noise that leaves so much in the mean
 
 
-SQUARES = Measure(lambda f, y: (y - f) ** 2, lambda f, y: 2 * (f - y))
-LOGISTIC = Measure(lambda f, y: np.logaddexp(0.0, -y * f), lambda f, y: -y * expit(-y * f))  # of labels -1 and +1
+def _huber(f: Vector, y: Vector) -> Vector:
+    far = np.abs(y - f)
+    return np.where(far <= 1, far**2, 2 * far - 1)
+
+
+def _variance_of_huber(left: float) -> float:
+    """The variance at which Gaussian noise leaves this in the mean; that grows from 0 without end."""
+
+    def leaves(deviation: float) -> float:
+        at = 1 / deviation  # of the threshold, in standard deviations
+        within = float(erf(at / np.sqrt(2)))
+        return deviation**2 * within + 2 * deviation * float(np.exp(-(at**2) / 2)) / np.sqrt(2 * np.pi) - (1 - within)
+
+    return float(brentq(lambda deviation: leaves(deviation) - left, 1e-6, 10 + 10 * left)) ** 2
+
+
+SQUARES = Measure(lambda f, y: (y - f) ** 2, lambda f, y: 2 * (f - y), lambda left: left)
+HUBER = Measure(
+    _huber, lambda f, y: 2 * np.clip(f - y, -1.0, 1.0), _variance_of_huber
+)  # as SQUARES up to a residual of 1
+LOGISTIC = Measure(  # of labels -1 and +1, which are drawn, and need no noise
+    lambda f, y: np.logaddexp(0.0, -y * f), lambda f, y: -y * expit(-y * f), lambda left: 0.0
+)
+MEASURES = {"square": SQUARES, "huber": HUBER, "logistic": LOGISTIC}  # by the name of a loss
 
 
 class Halves(NamedTuple):
@@ -61,7 +85,7 @@ class Halves(NamedTuple):
     def nothing(self) -> float:
         """What the best constant leaves on the rows to choose by."""
         mean = float(self.y.mean())
-        constant = mean if self.measure is SQUARES else 2 * float(np.arctanh(mean))
+        constant = 2 * float(np.arctanh(mean)) if self.measure is LOGISTIC else mean
         return float(self.measure.value(np.full(len(self.y_held), constant), self.y_held).mean())
 
 
@@ -101,10 +125,20 @@ class Fit(NamedTuple):
     offsets: Teacher | None  # as many units with offsets, where the chosen ones have none
     train: float  # what the teacher leaves: residual variance, or another measure
     validation: float
+    noise: float  # the variance that theory takes for the labels' noise
     nothing: float  # what a constant leaves on validation rows
     tried: dict[str, float]  # what every teacher leaves on validation rows, by name
     per_unit: float  # samples per dimension and unit
     why_linear: str  # empty where units were kept
+
+
+def label_noise(fitted_to: float, fresh: float) -> float:
+    """What labels leave about the true function, from what a fit leaves on the rows it was fitted to, and on others.
+
+    A fit of m numbers to n rows leaves (1 - m/n) of it on the former, and (1 + m/n) on the latter, to first order in m/n: the
+    second counts the fit's own error as noise, and theory, whose network learns that error as well, would count it twice.
+    """
+    return (fitted_to + fresh) / 2
 
 
 def fitted(halves: Halves, seed: int, watch: PartWatcher = nobody, *, offsets: bool = False) -> Fit:
@@ -141,8 +175,9 @@ def fitted(halves: Halves, seed: int, watch: PartWatcher = nobody, *, offsets: b
         beside = _units(halves, chosen.units, ridge, chance, offsets=True)
         tried[f"erf {chosen.units}, offsets"] = float(beside.errors(*halves.held).mean())
     train, validation = (float(chosen.errors(*rows).mean()) for rows in (halves.learnt, halves.held))
+    noise = halves.measure.variance(label_noise(train, validation))
     per_unit = n / (chosen.units * d)
-    return Fit(chosen, ridge, lambda_, beside, train, validation, halves.nothing, tried, per_unit, why)
+    return Fit(chosen, ridge, lambda_, beside, train, validation, noise, halves.nothing, tried, per_unit, why)
 
 
 def _ridge(halves: Halves) -> tuple[Teacher, float]:
@@ -155,7 +190,8 @@ def _ridge(halves: Halves) -> tuple[Teacher, float]:
     best = int(np.argmin(errors))
     ridge = Teacher(W[:, best][None], np.ones(1), (True,), np.zeros(1), 0.0)
     if halves.measure is not SQUARES:
-        ridge = _best(halves, (_descended(halves, ridge, decay, offsets=True) for decay in _DECAYS))
+        classes = halves.measure is LOGISTIC
+        ridge = _best(halves, (_descended(halves, ridge, decay, offsets=classes) for decay in _DECAYS))
         ridge = ridge._replace(w=ridge.w * ridge.a[:, None], a=np.ones(1))
     return ridge, float(lambdas[best])
 
@@ -194,8 +230,6 @@ def _start(x: Rows, k: int, ridge: Teacher, chance: np.random.Generator) -> Teac
 
 def _descended(halves: Halves, start: Teacher, decay: float, *, offsets: bool) -> Teacher:
     """The measure with weight decay by a quasi-Newton method; what is best on validation rows along the way is kept."""
-    from scipy.optimize import minimize  # slow to import
-
     x, y, (k, d) = halves.x, halves.y, start.w.shape
     z, root, straight = x * np.sqrt(d), np.sqrt(d), start.straight  # so that weights have the size of labels
     bent, measure = ~np.array(straight), halves.measure
@@ -239,7 +273,5 @@ def _descended(halves: Halves, start: Teacher, decay: float, *, offsets: bool) -
 
 def _seen(fields: Float[np.ndarray, "n k"], straight: tuple[bool, ...]) -> Float[np.ndarray, "n k"]:
     """What the units make of their fields: dimfree's erf, of x/sqrt(2), or nothing."""
-    from scipy.special import erf
-
     found: Float[np.ndarray, "n k"] = np.where(straight, fields, erf(fields / np.sqrt(2)))
     return found

@@ -15,10 +15,11 @@ from dimfree.onepass.limits.ode import HighDimensional
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.rows import RowsSGD
 from dimfree.onepass.structured_model import StructuredModel
+from dimfree.problem.loss import loss_name
 from dimfree.progress import PartWatcher
 from dimfree.questions.plan.search import RATES, TEST_ERROR, Choice, Found, observed, risks, searched, with_batch
 from dimfree.questions.plan.splits import Split
-from dimfree.questions.plan.teacher import Fit, Halves, fitted
+from dimfree.questions.plan.teacher import MEASURES, Fit, Halves, fitted, label_noise
 from dimfree.setting import model_of
 
 EPOCHS = (0.1, 0.3, 1.0, 2.5, 5.0)  # at which prediction and measurement are compared, as far as the budget goes
@@ -42,8 +43,8 @@ class Trial(NamedTuple):
     epochs: Float[np.ndarray, " t"]
     predicted: dict[str, Float[np.ndarray, "t seeds"]]  # of FOLLOWED
     measured: dict[str, Float[np.ndarray, "t seeds"]]
-    floor: float  # the teacher's own mean loss on the last rows
-    assumed_floor: float  # the same on validation rows with the labels that theory assumes
+    floor: float  # of risks on the last rows: half the label noise, or the teacher's own mean loss
+    assumed_floor: float  # the same in theory
     explained: dict[
         str, float
     ]  # share of the variance of the last rows' labels, or of the loss of a constant, by teacher
@@ -64,18 +65,24 @@ def tried(
     offsets: bool = False,
 ) -> Trial:
     """Fit, search by theory, validate the baselines, then measure all of them once on rows that nothing was chosen by."""
-    to_choose, to_measure = split.halves(classes=base.training.needs_signs)
+    to_choose, to_measure = split.halves(MEASURES[loss_name(base.training.loss)])
     fit = fitted(to_choose, base.run.seed, lambda part, share: watch(part, 0.2 * share), offsets=offsets)
     problems = {}
     for width in widths:
         problem = split.problem(base.replace(**{"network.width": width}), fit, final=False)
         problems[width] = (problem, _starts(problem, seeds))
-    plain = base.training.beyond_square is None
-    looked_at = {width: (one, starts if plain else starts[:1]) for width, (one, starts) in problems.items()}
+    looked_at = {width: _affordable(one, starts) for width, (one, starts) in problems.items()}
     found = searched(looked_at, samples, lambda part, share: watch(part, 0.2 + 0.4 * share))
     problem, starts = problems[found.best.width]
     choices = _choices(problem, starts, found, samples, batch, watch)
     return _measured(split, problem, fit, found, choices, samples, starts, to_choose, to_measure, watch)
+
+
+def _affordable(problem: OnePassProblem, starts: Sequence[object]) -> tuple[OnePassProblem, Sequence[object]]:
+    """What is searched by: one start for classes, and the square loss for Huber's, which is the same up to large residuals."""
+    if problem.training.needs_signs:
+        return problem, starts[:1]
+    return problem.replace(**{"training.loss": "square"}), starts
 
 
 def _starts(problem: OnePassProblem, count: int) -> list[object]:
@@ -143,7 +150,7 @@ def _measured(
     """All choices once on the last rows; starts are the same, because the rows to learn from are."""
     problem = split.problem(chosen_by, fit, final=True)
     plain = problem.training.beyond_square is None
-    noise = fit.validation / 2 if plain else 0.0  # which risks of other losses contain
+    noise = fit.noise / 2 if plain else 0.0  # which risks of other losses contain
     epochs = [epoch for epoch in EPOCHS if epoch * len(split.learnt) <= samples * (1 - 1e-9)]
     ends, measured, predicted = {}, {}, {}
     for number, (name, choice) in enumerate(choices.items()):
@@ -168,12 +175,16 @@ def _measured(
 
 
 def _floors(problem: OnePassProblem, fit: Fit, to_choose: Halves, to_measure: Halves) -> tuple[float, float]:
-    """The teacher's own mean loss: on the last rows, and on validation rows with the labels that theory assumes."""
+    """What no network can go below: on the last rows, and in theory.
+
+    With the square loss this is half the label noise, with another one the teacher's own mean loss, for theory on validation rows
+    with the labels that it assumes.
+    """
     model = model_of(problem)
     assert isinstance(model, StructuredModel)
+    if model.excess:
+        return label_noise(fit.train, float(fit.teacher.errors(*to_measure.held).mean())) / 2, fit.noise / 2
     last, seen = (jnp.asarray(fit.teacher(half.x_held)) for half in (to_measure, to_choose))
     floor = float(jnp.mean(model.loss(last, jnp.asarray(to_measure.y_held))))
-    if model.excess:
-        return floor, fit.validation / 2
     many = jnp.tile(seen, -(-_DRAWN // len(seen)))
     return floor, float(jnp.mean(expected_loss(model, many, many)))

@@ -45,7 +45,7 @@ def against(trials: Sequence[Trial], name: str) -> Mean:
 
 
 def off_by(trials: Sequence[Trial], number: int, *, excess: bool, name: str = PLAN) -> Mean:
-    """Predicted over measured mean risk, minus 1, at one of the epochs; the excess is what lies above the teacher's floor.
+    """Predicted over measured mean risk, minus 1, at one of the epochs; the excess is what lies above the label noise.
 
     Means are over splits, or over the seeds of one; an excess that is not above 0 by two errors has no ratio.
     """
@@ -86,7 +86,7 @@ def verdicts(trials: Sequence[Trial]) -> Iterator[str]:
     end = off_by(trials, -1, excess=True)
     yield (
         f"Gaussian theory {word} for this table: from {FROM:g} epochs on its held-out risk is at most {100 * size:.0f} % off "
-        f"along the plan, and {100 * calm:.0f} % at the validated constant rate. Of the part above the teacher's floor it is off "
+        f"along the plan, and {100 * calm:.0f} % at the validated constant rate. Of the part above the label noise it is off "
         f"by {end} at the end of the plan."
     )
     default, constant, linear = (against(trials, name) for name in (DEFAULT, CONSTANT, LINEAR))
