@@ -65,7 +65,7 @@ def _plan() -> Plan:
     courses = {name: RNG.uniform(0.3, 0.4, (2, 2)) for name in (PLAN, CONSTANT)}
     trial = Trial(
         PROBLEM,
-        Fit(line, line, 0.1, None, 0.2, 0.25, 1.0, {"ridge": 0.25}, 2.0, "too few rows for units."),
+        Fit(line, line, 0.1, None, 0.2, 0.25, 0.22, 1.0, {"ridge": 0.25}, 2.0, "too few rows for units."),
         Found(choice, 0.1, {choice: 0.1}, (2.0, np.inf)),
         dict.fromkeys(risks, choice),
         risks,

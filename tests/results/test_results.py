@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -101,7 +102,7 @@ def test_the_docs_list_the_whole_schema():
         text = file.read()
     for setting in df.settings():
         for name, variable in setting.variables.items():
-            meaning = variable.meaning.replace("|", "\\|")  # a bar would end the cell of the table
+            meaning = re.sub(r"([|*])", r"\\\1", variable.meaning)  # a bar ends a cell, and a star begins emphasis
             assert f"| `{name}` | {', '.join(variable.dims)} | {meaning} |" in text
     for attribute, meaning in schema.ATTRIBUTES.items():
         assert f"| `{attribute}` | {meaning} |" in text
