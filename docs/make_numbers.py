@@ -2,7 +2,8 @@
 
 In docs/accuracy.md rows of the table of speed are found by the name of their benchmark, in benchmarks/results.json; first
 answers are all of benchmarks/first_contact.json; the range of predictions is that of benchmarks/predictions.json.
-docs/programs.md says what benchmarks/soak.json has, docs/scaling.md and docs/schedules.md three numbers of results.json.
+docs/programs.md says what benchmarks/soak.json has, docs/lazy.md has a table of a gallery record. Single sentences of any page
+are in docs/sentences.py, with the files that their numbers are read from.
 """
 
 import json
@@ -11,9 +12,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import xarray as xr
+from sentences import SENTENCES, Sentence
+
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "accuracy.md"
 FILES = ("results", "first_contact", "predictions", "soak")
+RECORDS = ROOT / "docs" / "gallery" / "records"
+_LAZY_TABLE = (1, 10, 100, 1000)  # output scales times width
+_NUMBER = r"\d[\d,]*(?:\.\d+)?"
 _FREED = 150  # megabytes by which memory falls when programs are dropped, and not by chance
 _SIGNS = {">=": "≥", "<=": "≤"}
 
@@ -21,14 +28,49 @@ _SIGNS = {">=": "≥", "<=": "≤"}
 def main() -> None:
     """Write the pages."""
     found = measured()
-    for name, renew in PAGES.items():
+    for name in pages():
         page = ROOT / "docs" / name
-        page.write_text(renew(page.read_text(encoding="utf-8"), found), encoding="utf-8")
+        page.write_text(renew(name, page.read_text(encoding="utf-8"), found), encoding="utf-8")
+
+
+def pages() -> list[str]:
+    """The pages that have numbers of these files."""
+    return sorted({*PAGES, *(one.page for one in SENTENCES)})
+
+
+def renew(name: str, page: str, found: dict[str, Any]) -> str:
+    """This page with the numbers of these files."""
+    if name in PAGES:
+        page = PAGES[name](page, found)
+    for one in SENTENCES:
+        if one.page == name:
+            page = spelled(page, one, found)
+    return page
 
 
 def measured() -> dict[str, Any]:
-    """What the benchmarks wrote, by file."""
-    return {name: json.loads((ROOT / "benchmarks" / f"{name}.json").read_text(encoding="utf-8")) for name in FILES}
+    """What the benchmarks wrote, by file; the claims of all gallery records, and the data of three."""
+    found = {name: json.loads((ROOT / "benchmarks" / f"{name}.json").read_text(encoding="utf-8")) for name in FILES}
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in RECORDS.glob("*.json")]
+    found["claims"] = {one["name"]: one["claims"] for one in records}
+    found["lazy"] = xr.load_dataset(RECORDS / "lazy-to-rich.nc")
+    found["kernels"] = xr.load_dataset(RECORDS / "kernels-lose.nc")
+    found["spectral"] = xr.load_dataset(RECORDS / "spectral-vs-sgd.nc", group="case-3/spectral")
+    return found
+
+
+def spelled(page: str, one: Sentence, found: dict[str, Any]) -> str:
+    """The page with the numbers of a sentence; lines may end anywhere between its words."""
+    words = [re.escape(part).replace("\\ ", r"\s+") for part in re.split(r"\{[^}]*\}", one.words)]
+    numbers = [form.format(x) for form, x in zip(re.findall(r"\{[^}]*\}", one.words), one.numbers(found), strict=True)]
+    page, count = re.subn(
+        _NUMBER.join(f"({part})" for part in words),
+        lambda match: "".join(part + number for part, number in zip(match.groups(), [*numbers, ""], strict=True)),
+        page,
+    )
+    if count != 1:
+        raise ValueError(f"docs/{one.page} has {count} sentences with {one.words!r}; write it as in docs/sentences.py.")
+    return page
 
 
 def renewed(page: str, found: dict[str, Any]) -> str:
@@ -54,24 +96,18 @@ def soaked(page: str, found: dict[str, Any]) -> str:
     return re.sub(r"\d\.\d\d GB after \d+(, \d\.\d\d GB after \d+)*", freed, page)
 
 
-def scaled(page: str, found: dict[str, Any]) -> str:
-    """The page about scaling laws: how fast its descriptions are."""
-    fast, equivalent = (
-        found["results"][name]["ratio"] for name in ("eigenbasis_over_genuine", "equivalent_1e9_inputs")
-    )
-    page = re.sub(r"\d+ times as fast at d = 1024", f"{fast:.0f} times as fast at d = 1024", page)
-    return re.sub(r"[\d.]+ CPU seconds at v = 10⁹", f"{equivalent:.1g} CPU seconds at v = 10⁹", page)
+def lazy(page: str, found: dict[str, Any]) -> str:
+    """The page about the lazy limit: means over networks, by output scale."""
+    data = found["lazy"].mean("network")
+    rows = ""
+    for scale in _LAZY_TABLE:
+        one = data.sel(scale=scale / float(data["width"]), method="nearest")
+        cells = (f"{float(one[key]):.2g}" for key in ("movement", "kernel_change", "gap", "risk", "linear_risk"))
+        rows += f"| {scale} | {' | '.join(cells)} |\n"
+    return re.sub(r"^(\| γN \|.*\n\|-.*\n)(?:\|.*\n)*", lambda match: match[1] + rows, page, flags=re.M)
 
 
-def scheduled(page: str, found: dict[str, Any]) -> str:
-    """The page about schedules: what a gradient costs."""
-    ratio = found["results"]["schedule_gradient"]["ratio"]
-    return re.sub(
-        r"gradient over value: a factor of about \d+", f"gradient over value: a factor of about {ratio:.0f}", page
-    )
-
-
-PAGES = {"accuracy.md": renewed, "programs.md": soaked, "scaling.md": scaled, "schedules.md": scheduled}
+PAGES = {"accuracy.md": renewed, "programs.md": soaked, "lazy.md": lazy}
 
 
 def speed(row: re.Match[str], results: dict[str, Any]) -> str:
