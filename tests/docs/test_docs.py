@@ -88,6 +88,26 @@ def test_formulas_keep_their_letters(page):
     assert not list(lost(page.read_text(encoding="utf-8")))
 
 
+SHEET = ROOT / "docs" / "theory" / "mean-field.md"
+CITED = re.compile(r"theory/mean-field\.md, (?:equations? )?((?:\([a-i]\.\d+\)(?: to | and )?)+)")
+NUMBER = re.compile(r"\([a-i]\.\d+\)")
+
+
+def test_equations_of_the_mean_field_sheet_are_counted_by_section_and_cited_ones_exist():
+    for section in re.split(r"^## ", SHEET.read_text(encoding="utf-8"), flags=re.M)[1:]:
+        own = NUMBER.findall(section)
+        assert own == [f"({section[0]}.{n})" for n in range(1, len(own) + 1)]
+    known = set(NUMBER.findall(SHEET.read_text(encoding="utf-8")))
+    cited = {
+        number
+        for path in (ROOT / "src").rglob("*.py")
+        for citation in CITED.findall(path.read_text(encoding="utf-8"))
+        for number in NUMBER.findall(citation)
+    }
+    assert len(cited) > 15
+    assert cited <= known
+
+
 @pytest.mark.parametrize("text", ["W*x and W*y", "with <y zeta> of", "∂_t q(τ_+)"])
 def test_a_lost_letter_would_be_seen(text):
     assert list(lost(text))

@@ -1,4 +1,4 @@
-"""Two noisy mean-field models with closed solutions, to test every other solver on (docs/theory/mean-field.md, section c).
+"""Two noisy mean-field models with closed solutions, to test every other solver on (docs/theory/mean-field.md, (c.6) to (c.8)).
 
 Gaussian laws stay Gaussian in both: neurons <theta, x> with labels <b, x>, and neurons <theta, x>² with labels b |x|².
 """

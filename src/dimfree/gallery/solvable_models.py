@@ -1,4 +1,4 @@
-"""Noisy neurons of two models that can be solved: <theta, x> and <theta, x>² (docs/theory/mean-field.md, section c).
+"""Noisy neurons of two models that can be solved: <theta, x> and <theta, x>² (docs/theory/mean-field.md, (c.6) to (c.8)).
 
 Inputs are x ~ N(0, I_3), labels <b, x> and |x|²/2. The population forces are known in closed form, so what is simulated is the
 noise and the interaction of the neurons, without samples.

@@ -1,4 +1,4 @@
-"""Averages over random directions: neurons of a rotation-invariant network (docs/theory/mean-field.md, section b).
+"""Averages over random directions: neurons of a rotation-invariant network (docs/theory/mean-field.md, equation (b.4)).
 
 Letters: g is sqrt(d) times the first coordinate of a uniform direction in d dimensions, a standard Gaussian at d = inf, and
 x = |X|/sqrt(d) the scaled norm of a Gaussian vector, one at d = inf. So h_d(k) of the sheet is `mean` at scale k/sqrt(d), and

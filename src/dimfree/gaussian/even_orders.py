@@ -1,7 +1,7 @@
 """Hermite coefficients of neurons at even orders: h_n(tau, b) = E sigma(tau g + b) he_n(g) at n = 0, 2, .., with derivatives.
 
 he_n is orthonormal. With d_m = E sigma'(tau g + b) he_m(g) it is h_n = tau d_{n-1}/sqrt(n), and all derivatives are made of the
-same d_m (docs/theory/mean-field.md, section b). Odd orders vanish in averages over random directions.
+same d_m (docs/theory/mean-field.md, equation (b.14)). Odd orders vanish in averages over random directions.
 """
 
 from math import pi, sqrt

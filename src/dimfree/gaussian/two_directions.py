@@ -1,4 +1,4 @@
-"""Neurons with random directions in two subspaces: their average kernel (docs/theory/mean-field.md, section b).
+"""Neurons with random directions in two subspaces: their average kernel (docs/theory/mean-field.md, equations (b.12) and (b.13)).
 
 The parts of a preactivation in subspaces of dimensions D1 and D2 have the standard deviations tau1 and tau2, in polar
 coordinates tau and phi. By Mehler's formula two neurons have the kernel sum_n h_n(tau, b) h_n(tau', b') rho^n with

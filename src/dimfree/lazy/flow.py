@@ -1,6 +1,6 @@
 """The real thing: gradient flow of every weight of the network, by an adaptive solver with the exact gradient.
 
-In the problem's time s = gamma² N t the flow theta' = -gamma J^T (g - y) of docs/theory/mean-field.md, section h, is
+In the problem's time s = gamma² N t the flow theta' = -gamma J^T (g - y) of docs/theory/mean-field.md, equation (h.1), is
 d theta/ds = -J^T (g - y)/(gamma N). At gamma = 1/N this is n times the mean-field flow of the same section, whose loss is a mean.
 What is integrated is the displacement u = gamma sqrt(N) (theta - theta_0), du/ds = -J^T (g - y)/sqrt(N): at a large gamma the
 weights hardly move, and an error that is small beside them would not be small beside their motion.

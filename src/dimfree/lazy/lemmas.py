@@ -1,6 +1,6 @@
 """Lemmas 1 to 3 of the notes as inequalities that every run of gradient flow must obey, and a sufficient condition of laziness.
 
-docs/theory/mean-field.md, section h. With lambda-, lambda+ the extreme eigenvalues of K = J J^T over the saved times of a run:
+docs/theory/mean-field.md, (h.3) to (h.5). With lambda-, lambda+ the extreme eigenvalues of K = J J^T over the saved times:
 1. L(t) <= L(0) exp(-2 gamma² lambda- t); 2. |J_t - J_0| <= beta |theta_t - theta_0|, in operator norm; 3. |theta_t - theta_0| <=
 sqrt(lambda+)/(gamma lambda-) |e_0|. It is lazy for certain where the radius of 3 times beta is below sigma_min(J_0)/2.
 

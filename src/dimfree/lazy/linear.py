@@ -1,6 +1,6 @@
 """Linearised flow in closed form, with the kernel of the network's own start or with that of infinite width.
 
-docs/theory/mean-field.md, section h, in the problem's time s = gamma² N t and with Theta = K_0/N = V diag(theta) V^T:
+docs/theory/mean-field.md, equation (h.2), in the problem's time s = gamma² N t and with Theta = K_0/N = V diag(theta) V^T:
 e(s) = exp(-Theta s) e_0, g(x) = g_0(x) - Theta(x, X) Phi e_0 and |theta - theta_0|² = e_0^T Phi Theta Phi e_0/(gamma² N), where
 Phi = Theta^{-1}(1 - exp(-Theta s)), which a singular kernel has as well.
 """

@@ -138,7 +138,7 @@ class OnePassModel(Model):
 
     @property
     def beta_eff(self) -> Float[Array, ""]:
-        """2c/v of a step with drift -c eps grad Psi and noise of variance v eps, here c = 1 (docs/theory/mean-field.md, c)."""
+        """2c/v of a step with drift -c eps grad Psi and noise of variance v eps, c = 1 (docs/theory/mean-field.md, section c)."""
         return 1 / self.temperature
 
     def error(self, labels: Float[Array, "..."], outputs: Float[Array, "..."]) -> Float[Array, "..."]:

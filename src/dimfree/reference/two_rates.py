@@ -1,4 +1,4 @@
-"""Adapter for reference numbers of two learning rates (docs/theory/mean-field.md, section e): the mean-field form.
+"""Adapter for reference numbers of two learning rates (docs/theory/mean-field.md, equation (e.3)): the mean-field form.
 
 eps = first-layer rate / second-layer rate, so that training.second_layer_rate = 1/eps. The form r_ij = s_i s_j for all i, j is
 the dimensionless limit on the sphere without the interaction of a unit with itself.

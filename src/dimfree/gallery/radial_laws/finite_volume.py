@@ -1,6 +1,6 @@
 """The density of r on cells: an independent check of the particles, and the numbers behind plots of densities.
 
-docs/theory/mean-field.md, section b: d_t rho-bar = d_r(rho-bar psi'), upwind flux at the faces, no flux at the two ends. The
+docs/theory/mean-field.md, equation (b.1): d_t rho-bar = d_r(rho-bar psi'), upwind flux at the faces, no flux at the two ends. The
 scheme is of first order and smears; the particles of `radial` are the reference.
 """
 

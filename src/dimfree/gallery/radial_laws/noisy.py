@@ -1,4 +1,4 @@
-"""Noise and weight decay: the law of r at temperature 1/beta, on cells (docs/theory/mean-field.md, section c).
+"""Noise and weight decay: the law of r at temperature 1/beta, on cells (docs/theory/mean-field.md, equations (c.2) and (c.3)).
 
 d_t rho = div(rho grad Psi_lambda) + (1/beta) Lap rho with Psi_lambda = Psi + lambda |theta|²/2. The volume factor of the radial
 coordinate is r^(d-1): the law of r is stationary when proportional to r^(d-1) exp(-beta psi_lambda(r)). What falls is

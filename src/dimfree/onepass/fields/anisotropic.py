@@ -1,4 +1,4 @@
-"""Two centred Gaussians that differ in a subspace only: the law of (a, b, r1, r2) (docs/theory/mean-field.md, section b).
+"""Two centred Gaussians that differ in a subspace only: the law of (a, b, r1, r2) (docs/theory/mean-field.md, (b.12) to (b.14)).
 
 Covariances diag((1 + y Delta)² I_s0, I_{d - s0}), neurons a sigma(<w, x> + b), r1 the norm of w in the subspace and r2 the
 norm of the rest. With a = 1 and b = 0 kept fixed it is the law of (r1, r2). A network of random directions is a function of the

@@ -1,4 +1,4 @@
-"""Noise: particles at temperature 1/beta, each the norm of a neuron (docs/theory/mean-field.md, section c)."""
+"""Noise: particles at temperature 1/beta, each the norm of a neuron (docs/theory/mean-field.md, equation (c.5))."""
 
 from math import isinf
 

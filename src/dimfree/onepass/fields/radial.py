@@ -1,4 +1,4 @@
-"""Distributional dynamics of two centred Gaussians: the law of r = |w| (docs/theory/mean-field.md, section b).
+"""Distributional dynamics of two centred Gaussians: the law of r = |w| (docs/theory/mean-field.md, equation (b.1)).
 
 Labels y = +-1, inputs x | y ~ N(0, (1 + y Delta)² I_d), neurons sigma(<w, x>). A rotation-invariant network sees |x| only, so the
 data are a label and a norm: nodes x_m = |x|/sqrt(d) with labels y_m and weights w_m, exact at every d up to the quadrature.

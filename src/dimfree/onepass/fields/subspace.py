@@ -1,4 +1,4 @@
-"""Labels that depend on a few directions: distributional dynamics of (a, b, s, r) (docs/theory/mean-field.md, section f).
+"""Labels that depend on a few directions: distributional dynamics of (a, b, s, r) (docs/theory/mean-field.md, (f.2) to (f.4)).
 
 x ~ N(0, I_d), y = phi(z) with z the k coordinates of x in the subspace, neurons a sigma(<w, x> + b), s the part of w in the
 subspace and r the norm of the rest, whose direction is uniform. The risk is R = E(y - f)² without label noise, twice the

@@ -1,4 +1,4 @@
-"""Which numbers of a particle learn: rates, decays, and the functional that falls (docs/theory/mean-field.md, section c)."""
+"""Which numbers of a particle learn: rates, decays, and the functional that falls (docs/theory/mean-field.md, equation (c.3))."""
 
 from typing import Any, ClassVar
 

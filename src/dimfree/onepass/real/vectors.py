@@ -163,7 +163,7 @@ def _shaken_steps(
 def _shaken(
     model: OnePassModel, network: Network, on_weights: Array, on_scalars: Array, pace: Float[Array, ""]
 ) -> Network:
-    """Gaussian noise of variance 2 T dt on every trained parameter in the scaling of docs/theory/mean-field.md, section c."""
+    """Gaussian noise of variance 2 T dt on every trained parameter in the scaling of docs/theory/mean-field.md, (c.1)."""
     spread, d = jnp.sqrt(2 * model.temperature * model.time_step * pace), network.students.shape[-1]
     scalars = network.scalars._replace(
         a=network.scalars.a + spread * model.train_a * on_scalars[:-1].reshape(network.scalars.a.shape),

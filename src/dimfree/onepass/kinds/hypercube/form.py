@@ -1,4 +1,4 @@
-"""The law of the neurons on the hypercube: the dimension-free dynamics of (a, b, u, s) (docs/theory/mean-field.md, section d).
+"""The law of the neurons on the hypercube: the dimension-free dynamics of (a, b, u, s) (docs/theory/mean-field.md, (d.1)).
 
 u are the weights of the P signs that decide the label, s is the norm of all others, over sqrt(d) both, and what the others add to
 a preactivation is s G with a Gaussian G. So it is the dynamics of a subspace at infinite d, with z on the corners of a cube: the
