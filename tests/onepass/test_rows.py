@@ -153,3 +153,9 @@ def test_pixels_with_a_scale_each_diverge_in_a_linear_network():
     ratio, _, said = ratios(each)
     assert ratio[-1] > 1e3
     assert "the mean risk on the rows diverges" in said
+
+
+def test_problems_about_the_same_rows_hold_them_once(tame):
+    """A plan for a large table has dozens of problems about it."""
+    one, other = (model(problem(tame, **{"training.learning_rate": rate})) for rate in (0.1, 0.2))
+    assert one.pool.rows is other.pool.rows

@@ -4,6 +4,7 @@ docs/theory/structured.md, sections 0 and 3. Everything later happens in the eig
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -44,7 +45,8 @@ class HeldOut(NamedTuple):
     classes: Float[np.ndarray, " H"] | None
 
 
-class Pool(NamedTuple):
+@dataclass(frozen=True, eq=False)  # the same only as itself
+class Pool:
     """Rows of the user's own in the eigenbasis, centred, of mean square norm 1; labels, if they are what is learned."""
 
     rows: Float[np.ndarray, "N d"]

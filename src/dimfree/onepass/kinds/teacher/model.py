@@ -4,6 +4,8 @@ The canonical convention (docs/theory/committee.md, section 0) is reached here: 
 on, whatever the scaling of the teacher.
 """
 
+from functools import lru_cache
+
 import jax
 import numpy as np
 from jaxtyping import Float
@@ -62,7 +64,9 @@ def structured_model(problem: OnePassProblem) -> StructuredModel:
     )
 
 
+@lru_cache(maxsize=4)
 def _pool(found: ReadPool) -> Pool:
+    """The rows that were read, once for all problems about them: a plan has dozens."""
     held = (None, None) if found.held is None else found.held[:2]
     return Pool(*jax.device_put((found.rows, found.labels, *held)))
 
