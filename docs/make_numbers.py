@@ -2,8 +2,8 @@
 
 In docs/accuracy.md rows of the table of speed are found by the name of their benchmark, in benchmarks/results.json; first
 answers are all of benchmarks/first_contact.json; the range of predictions is that of benchmarks/predictions.json.
-docs/programs.md says what benchmarks/soak.json has, docs/lazy.md has a table of a gallery record. Single sentences of any page
-are in docs/sentences.py, with the files that their numbers are read from.
+docs/programs.md says what benchmarks/soak.json has, docs/your-data.md has the table of own_rows.json, docs/lazy.md that of a
+gallery record. Single sentences of any page are in docs/sentences.py, with the files that their numbers are read from.
 """
 
 import json
@@ -17,8 +17,9 @@ from sentences import SENTENCES, Sentence
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "accuracy.md"
-FILES = ("results", "first_contact", "predictions", "soak")
+FILES = ("results", "first_contact", "predictions", "soak", "own_rows")
 RECORDS = ROOT / "docs" / "gallery" / "records"
+_FAR = 3  # from this ratio on only its order of magnitude is given
 _LAZY_TABLE = (1, 10, 100, 1000)  # output scales times width
 _NUMBER = r"\d[\d,]*(?:\.\d+)?"
 _FREED = 150  # megabytes by which memory falls when programs are dropped, and not by chance
@@ -107,7 +108,25 @@ def lazy(page: str, found: dict[str, Any]) -> str:
     return re.sub(r"^(\| γN \|.*\n\|-.*\n)(?:\|.*\n)*", lambda match: match[1] + rows, page, flags=re.M)
 
 
-PAGES = {"accuracy.md": renewed, "programs.md": soaked, "lazy.md": lazy}
+def real_rows(page: str, found: dict[str, Any]) -> str:
+    """The page about rows of one's own: ratios of risks, with the last digits of their errors in brackets."""
+    rows = "".join(
+        f"| {table} | {network} | {' | '.join(map(compared, ratios))} |\n"
+        for table, networks in found["own_rows"]["ratios"].items()
+        for network, ratios in networks.items()
+    )
+    return re.sub(r"^(\| rows \| network.*\n\|-.*\n)(?:\|.*\n)*", lambda match: match[1] + rows, page, flags=re.M)
+
+
+def compared(ratio: dict[str, float | None]) -> str:
+    """A ratio and its error; far from 1 its order of magnitude only."""
+    mean, error = ratio["mean"], ratio["error"]
+    if mean is None or error is None:
+        return "diverges"
+    return f"{mean:.2f}({100 * error:.0f})" if mean < _FAR else spoken(float(f"{mean:.1g}"))
+
+
+PAGES = {"accuracy.md": renewed, "programs.md": soaked, "lazy.md": lazy, "your-data.md": real_rows}
 
 
 def speed(row: re.Match[str], results: dict[str, Any]) -> str:

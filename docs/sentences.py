@@ -64,6 +64,12 @@ def _kernels(found: dict[str, Any]) -> tuple[float, ...]:
     return float(at["network"]), float(at["kernel"])
 
 
+def _single_starts(found: dict[str, Any]) -> tuple[float, ...]:
+    networks = found["own_rows"]["ratios"]["digits, one scale"]
+    late, early = networks["erf 2/2, 0.5"][-1], networks["ReLU 2/2, 0.5"][0]
+    return late["lowest"], late["highest"], early["lowest"], early["highest"]
+
+
 def _limits(found: dict[str, Any]) -> tuple[float, ...]:
     """Those of rows and of Gaussian inputs with one scale for all, and with a scale for each pixel."""
     return tuple(one["value"] for one in found["claims"]["digits"][-4:])
@@ -159,6 +165,12 @@ SENTENCES = (
         "time-scales.md",
         "k = 2: {:.3f} between the two smallest ε",
         claim("time-scales", "degree 2 at eps^x, x between the two smallest eps"),
+    ),
+    Sentence(
+        "your-data.md",
+        "the erf ratios of single starts range from {:.2f} to {:.2f}, and those of a ReLU network *at its start* from {:.2f} "
+        "to {:.2f}.",
+        _single_starts,
     ),
     Sentence(
         "your-data.md",

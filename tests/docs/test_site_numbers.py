@@ -34,6 +34,7 @@ def test_another_measurement_changes_the_page(found):
     next(iter(found["predictions"].values()))["seconds_ratio"] = 7.7
     found["soak"]["after"][100][3:] = [12345, 9870.0]
     found["lazy"]["gap"][0] = 0.777
+    found["own_rows"]["ratios"]["digits, one scale"]["linear, 0.2"][1] = {"mean": 1.234, "error": 0.056}
     for name in ("eigenbasis_over_genuine", "equivalent_1e9_inputs", "schedule_gradient"):
         found["results"][name]["ratio"] = 77.0
     renewed = make_numbers.renewed(PAGE, found)
@@ -42,13 +43,14 @@ def test_another_measurement_changes_the_page(found):
     assert "and 7.7 for seconds" in renewed
     others = {
         name: make_numbers.renew(name, (ROOT / "docs" / name).read_text(encoding="utf-8"), found)
-        for name in ("programs.md", "scaling.md", "schedules.md", "lazy.md")
+        for name in ("programs.md", "scaling.md", "schedules.md", "lazy.md", "your-data.md")
     }
     assert "at most 12,345 maps and 9.87 GB" in others["programs.md"]
     assert "77 times as fast" in others["scaling.md"]
     assert "8e+01 CPU seconds" in others["scaling.md"]
     assert "a factor of about 77" in others["schedules.md"]
     assert "| 0.78 |" in others["lazy.md"]
+    assert "| 1.23(6) |" in others["your-data.md"]
 
 
 @pytest.mark.parametrize("one", SENTENCES, ids=lambda one: f"{one.page}: {one.words[:30]}")

@@ -102,7 +102,7 @@ AnyCovariance = Annotated[
 
 
 def spelled_covariance(values: dict[str, Any]) -> dict[str, Any]:
-    """A covariance that names a file of rows has kind "features", even if the kind is left out."""
+    """The keys of a problem, with kind = "features" where a covariance names a file and no kind."""
     given = values.get("covariance")
     if isinstance(given, dict) and "file" in given and "kind" not in given:
         return {**values, "covariance": {"kind": "features", **given}}

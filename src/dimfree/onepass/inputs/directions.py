@@ -1,4 +1,4 @@
-"""The directions of teachers in the eigenbasis of a covariance."""
+"""Which way teachers point, seen from the eigenvectors of the covariance of the inputs."""
 
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal

@@ -11,9 +11,9 @@ from dimfree.onepass.inputs.covariance import Features
 from dimfree.tables import BUNDLED, bundled, mixed_columns, read_table
 
 OWN_LABELS = "target"  # the labels that a named data set has
-_COPIES, _SQUARES = 8, 6  # arrays of all rows, and covariances of their columns, that are there at once
+_COPIES, _SQUARES = 8, 6  # how many arrays of all rows, and how many covariances of columns, are in memory at once
 _NAMED = 8  # how many rows an error names
-_LEFT = 0.5  # the share of all rows that must be left when others are dropped
+_LEFT = 0.5  # at least this share of all rows must be left when those with NaN are dropped
 
 Matrix = Float[np.ndarray, "_ _"]
 Vector = Float[np.ndarray, " _"]
@@ -30,7 +30,7 @@ class OwnRows(NamedTuple):
 
 
 def read_rows(given: Features) -> OwnRows:
-    """From the files, or the data set, that a problem names."""
+    """Rows and labels from the files, or the data set, that a problem names."""
     name = given.file.name
     X, own = bundled(str(given.file)) if str(given.file) in BUNDLED else (read_table(given.file), None)
     if X.ndim != 2 or len(X) < 2:

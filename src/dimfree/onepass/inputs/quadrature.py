@@ -1,8 +1,10 @@
 """Few nodes in place of many eigenvalues: Gauss rules of a spectrum, for the signal that decays and the noise that steps add.
 
-docs/theory/structured.md, sections 1.2 and 2. Solutions are entire functions of the eigenvalue, so that rules which are exact for
-polynomials converge faster than any power. The signal, a matrix-valued measure, is reduced by block Lanczos steps on the
-weights themselves; the noise, in proportion to the density of eigenvalues, by a scalar Gauss rule. Both are blocks of one kind.
+docs/theory/structured.md, sections 1.2 and 2. An ODE with an equation for each of a million eigenvalues is slow, and its solution
+depends smoothly on the eigenvalue: a Gauss rule of some ten nodes gives the same sums over the spectrum. Two rules are needed. The
+signal is what students and teachers have along every eigenvector, products of vectors, whose rule comes from block Lanczos steps
+(`signal_rule`). The noise of the steps falls on all directions alike, so that its rule is that of the plain density of
+eigenvalues (`gauss_rule`). The equations treat the nodes of both as they treat eigenvalues.
 """
 
 from math import sqrt
@@ -10,14 +12,16 @@ from math import sqrt
 import numpy as np
 from jaxtyping import Float
 
-MOST_LEVELS = 500  # eigenvalues that have equations of their own; more are reduced to nodes
-STEPS = (8, 12, 16, 24, 32, 48)  # numbers of Lanczos steps that are tried
-ACCURATE = 1e-7  # relative error of a risk that nodes may cause
-_TIMES = 24
-_NEEDED = 0.6  # steps needed, per square root of (largest eigenvalue times time): the table of section 2
+MOST_LEVELS = 500  # up to so many eigenvalues each has equations of its own; more are reduced to nodes
+STEPS = (8, 12, 16, 24, 32, 48)  # numbers of Lanczos steps that are tried, one after the other
+ACCURATE = 1e-7  # relative error that nodes may cause in a risk
+_TIMES = 24  # at which this error is looked at
+_NEEDED = (
+    0.6  # steps needed, per square root of (largest eigenvalue times time): from the table in section 2 of the sheet
+)
 _PER_PRODUCT = 1.2e-9  # CPU seconds for the product of two rows, per coordinate
-_FAINT = 1e-12  # an error is not reported once its sum has fallen below this share of its start
-_LOST = 1e-12  # share of the largest length below which a direction counts as zero
+_FAINT = 1e-12  # a sum that has fallen below this share of its start is rounding, and not compared
+_LOST = 1e-12  # a direction that is shorter than this depends on those before it
 
 Matrix = Float[np.ndarray, "_ _"]
 Vector = Float[np.ndarray, " _"]
@@ -38,7 +42,7 @@ def signal_rule(values: Vector, V: Matrix, steps: int) -> tuple[Vector, Matrix]:
 
 
 def _krylov(values: Vector, V: Matrix, steps: int) -> Matrix:
-    """An orthonormal basis of the rows of V diag(values)^i, i < steps: what is new is made orthogonal to all before, twice."""
+    """An orthonormal basis of the rows of V diag(values)^i, i < steps; rounding asks for orthogonalising them twice."""
     found = np.zeros((0, V.shape[1]))
     newest = V / max(np.linalg.norm(V), np.finfo(float).tiny)
     for _ in range(steps):
@@ -56,9 +60,10 @@ def _krylov(values: Vector, V: Matrix, steps: int) -> Matrix:
 def reduced(
     values: Vector, weights: Vector, V: Matrix, until: float
 ) -> tuple[Vector, Vector, Float[np.ndarray, "_ _ _"], float]:
-    """Nodes, shares of the noise and overlaps of blocks that stand for all eigenvalues, and the estimated relative error.
+    """Nodes that stand for all eigenvalues, the share of the noise and the overlaps at each, and the estimated relative error.
 
-    As many steps are taken as keep the error below `ACCURATE` for decays of all eigenvalues until the end, or the most.
+    Nodes of the signal come first, without noise, then those of the noise, without overlaps. The fewest Lanczos steps are taken
+    that keep the error below `ACCURATE` until the end of the run, or the largest number.
     """
     for steps in STEPS:
         nodes, vectors = signal_rule(values, V, steps)
@@ -84,7 +89,7 @@ def reduction_cost(largest: float, vectors: int, dimension: int, until: float) -
 
 
 def _decay_error(values: Vector, weights: Vector, nodes: Vector, shares: Vector, until: float) -> float:
-    """The largest relative error of the sum of s exp(-2 s t) over a measure, up to the time `until`."""
+    """The largest relative error of sum_k w_k s_k exp(-2 s_k t), a risk that decays by gradient flow, up to the time `until`."""
     times = np.concatenate([[0.0], np.geomspace(min(0.1 / values.max(), until), until, _TIMES)])
     exact, found = (
         np.array([(s * w) @ np.exp(-2 * s * t) for t in times]) for s, w in ((values, weights), (nodes, shares))

@@ -1,6 +1,7 @@
 """A covariance in numbers: its distinct eigenvalues, the basis they belong to, and the rows it was measured on.
 
-docs/theory/structured.md, sections 0 and 3. Everything later happens in the eigenbasis, where coordinates are sorted by level.
+docs/theory/structured.md, sections 0 and 3. A level is one eigenvalue with all directions that have it. Everything later happens
+in the eigenbasis, where coordinates of one level stand side by side.
 """
 
 from collections.abc import Iterator
@@ -30,8 +31,8 @@ from dimfree.tables import read_table
 if TYPE_CHECKING:
     from dimfree.onepass.problem import OnePassProblem
 
-_EQUAL = 1e-9  # of the largest eigenvalue: closer ones are one level
-_COPIES, _SQUARES = 8, 6  # arrays of all eigenvalues, and matrices, that are there at once
+_EQUAL = 1e-9  # eigenvalues closer than this share of the largest one are one level
+_COPIES, _SQUARES = 8, 6  # how many arrays of all eigenvalues, and how many matrices, are in memory at once
 
 Matrix = Float[np.ndarray, "_ _"]
 Vector = Float[np.ndarray, " _"]
@@ -45,14 +46,14 @@ class HeldOut(NamedTuple):
     classes: Float[np.ndarray, " H"] | None
 
 
-@dataclass(frozen=True, eq=False)  # the same only as itself
+@dataclass(frozen=True, eq=False)  # compared by identity, so that caches need not compare rows
 class Pool:
-    """Rows of the user's own in the eigenbasis, centred, of mean square norm 1; labels, if they are what is learned."""
+    """Rows of the user's own in the eigenbasis, centred, of mean square norm 1, from which SGD draws; their labels, if given."""
 
     rows: Float[np.ndarray, "N d"]
     labels: Float[np.ndarray, " N"] | None
     dropped: int  # constant columns
-    lost: int  # rows without a number somewhere
+    lost: int  # rows that were dropped because a number is missing
     name: str  # of the file
     classes: Float[np.ndarray, " N"] | None  # the labels as they were given, where they are +1 and -1
     held: HeldOut | None = None
@@ -69,34 +70,34 @@ class Pool:
 class Spectrum(NamedTuple):
     """Levels in the order of the eigenbasis, and how to get there from the user's coordinates."""
 
-    values: Float[np.ndarray, " b"]  # s_b
-    multiplicities: Int[np.ndarray, " b"]  # d_b
+    values: Float[np.ndarray, " b"]  # s_b, the eigenvalue of each level
+    multiplicities: Int[np.ndarray, " b"]  # d_b, how many directions have it
     basis: Float[np.ndarray, "d d"] | Int[np.ndarray, " d"] | None = None  # columns, or a permutation; None: no change
     pool: Pool | None = None
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """d, the number of coordinates of an input."""
         return int(self.multiplicities.sum())
 
     @property
     def weights(self) -> Float[np.ndarray, " b"]:
-        """rho_b = d_b/d."""
+        """rho_b = d_b/d, the share of all directions of each level."""
         return self.multiplicities / self.dimension
 
     @property
     def mean(self) -> float:
-        """tau = tr Sigma/d."""
+        """tau = tr Sigma/d, the mean over all directions."""
         return float(self.values @ self.weights)
 
     @property
     def largest(self) -> float:
-        """s_max."""
+        """s_max, of all levels."""
         return float(self.values.max())
 
     @property
     def effective_rank(self) -> float:
-        """(tr Sigma)²/tr Sigma²."""
+        """(tr Sigma)²/tr Sigma²: how many directions matter, d where all are alike."""
         return float((self.values @ self.multiplicities) ** 2 / (self.values**2 @ self.multiplicities))
 
     @property
@@ -111,13 +112,13 @@ class Spectrum(NamedTuple):
         return vectors[:, self.basis] if self.basis.ndim == 1 else vectors @ self.basis
 
     def explained(self, phi: Float[np.ndarray, "*k d"]) -> Float[np.ndarray, "*k d"]:
-        """Sigma^-1 phi in the eigenbasis, and nothing where inputs vanish."""
+        """Sigma^-1 phi in the eigenbasis: a linear fit, from the correlations phi of inputs and labels; 0 where inputs vanish."""
         s = self.coordinates
         return np.divide(phi, s, out=np.zeros_like(phi), where=s > _EQUAL * s.max())
 
     @property
     def linear_teacher(self) -> tuple[Vector, float]:
-        """w* = Sigma^-1 phi of the labels, in the eigenbasis, and the variance that it leaves (section 3)."""
+        """The best linear fit w* to the labels, in the eigenbasis, and the variance that it leaves (section 3 of the sheet)."""
         assert self.pool is not None
         assert self.pool.labels is not None
         rows, labels, s = self.pool.rows, self.pool.labels, self.coordinates
@@ -194,6 +195,7 @@ def _sorted(values: Vector) -> Spectrum:
 
 
 def _scaled(found: Spectrum, normalise: bool) -> Spectrum:
+    """With a trace equal to the dimension, if that is asked for."""
     return found._replace(values=found.values / found.mean) if normalise else found
 
 
@@ -206,6 +208,7 @@ def _stamp(covariance: SpectrumFile | MatrixFile | Features) -> tuple[tuple[int,
 
 @lru_cache(maxsize=8)
 def _from_file(covariance: SpectrumFile | MatrixFile | Features, stamp: tuple[tuple[int, int], ...]) -> Spectrum:
+    """The spectrum that files give; `stamp` is here for the cache alone, which forgets files that have changed."""
     match covariance:
         case SpectrumFile():
             values = np.squeeze(read_table(covariance.file))
@@ -254,7 +257,7 @@ def _non_negative(values: Vector) -> Vector:
 
 
 def _of_features(given: Features) -> Spectrum:
-    """Sigma = d mean(x xᵀ) of centred rows with mean |x|² = 1 (section 3)."""
+    """Sigma = d mean(x xᵀ) of centred rows with mean |x|² = 1 (section 3 of the sheet)."""
     x, raw, constant, lost, drawn = read_rows(given)
     x /= np.sqrt(np.mean(np.sum(x[:drawn] ** 2, axis=1)))
     found = diagonalised(x.shape[1] * x[:drawn].T @ x[:drawn] / drawn)
