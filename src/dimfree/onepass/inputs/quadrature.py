@@ -1,10 +1,10 @@
 """Few nodes in place of many eigenvalues: Gauss rules of a spectrum, for the signal that decays and the noise that steps add.
 
-docs/theory/structured.md, sections 1.2 and 2. An ODE with an equation for each of a million eigenvalues is slow, and its solution
-depends smoothly on the eigenvalue: a Gauss rule of some ten nodes gives the same sums over the spectrum. Two rules are needed. The
-signal is what students and teachers have along every eigenvector, products of vectors, whose rule comes from block Lanczos steps
-(`signal_rule`). The noise of the steps falls on all directions alike, so that its rule is that of the plain density of
-eigenvalues (`gauss_rule`). The equations treat the nodes of both as they treat eigenvalues.
+docs/theory/structured.md, sections 1.2 and 2. An ODE with an equation for each of a million eigenvalues is slow. Its solution
+depends smoothly on the eigenvalue, so that a Gauss rule of some ten nodes gives the same sums over the spectrum. Two rules are
+needed. The signal is what students and teachers have along every eigenvector, products of vectors, whose rule comes from block
+Lanczos steps (`signal_rule`). The noise of the steps falls on all directions alike, so that its rule is that of the plain density
+of eigenvalues (`gauss_rule`). The equations treat the nodes of both as they treat eigenvalues.
 """
 
 from math import sqrt
