@@ -88,6 +88,14 @@ def test_formulas_keep_their_letters(page):
     assert not list(lost(page.read_text(encoding="utf-8")))
 
 
+NAMED = re.compile(r"(?<![\w/])(?:tests|benchmarks|src/dimfree)/[\w/.-]+\.(?:py|json|toml)\b")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_of_the_repository_that_a_page_names_exist(page):
+    assert not [name for name in NAMED.findall(page.read_text(encoding="utf-8")) if not (ROOT / name).exists()]
+
+
 SHEET = ROOT / "docs" / "theory" / "mean-field.md"
 CITED = re.compile(r"theory/mean-field\.md, (?:equations? )?((?:\([a-i]\.\d+\)(?: to | and )?)+)")
 NUMBER = re.compile(r"\([a-i]\.\d+\)")
