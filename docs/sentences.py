@@ -80,6 +80,11 @@ _STEPS = tuple(f"steps until the risk is below 0.01 with momentum {beta}" for be
 _SIZES = tuple(f"best size at C = {compute}" for compute in ("1000", "10000", "100000", "1e+06"))
 
 SENTENCES = (
+    Sentence(
+        "howto/plan.md",
+        "takes {:.1f} GB beyond the process",
+        lambda found: (found["plan_memory"]["bytes_beyond_the_process"] / 1e9,),
+    ),
     Sentence("scaling.md", "{:.0f} times as fast at d = 1024", benchmark("eigenbasis_over_genuine")),
     Sentence("scaling.md", "{:.1g} CPU seconds at v = 10⁹", benchmark("equivalent_1e9_inputs")),
     Sentence("schedules.md", "gradient over value: a factor of about {:.0f}", benchmark("schedule_gradient")),

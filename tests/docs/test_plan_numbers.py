@@ -35,3 +35,9 @@ def test_theory_holds_where_the_page_says_so_and_verdicts_are_true():
         assert (max(worst.values()) < 0.15) or name == "breast-cancer"
         word = "carries" if worst["plan"] <= 0.15 else "is a rough guide" if worst["plan"] <= 0.4 else "does not carry"
         assert one["verdicts"][0].startswith(f"Gaussian theory {word} for this table")
+
+
+def test_planning_for_a_million_rows_stays_below_its_bar():
+    found = json.loads((ROOT / "benchmarks" / "plan_memory.json").read_text(encoding="utf-8"))
+    assert (found["rows"], found["columns"], found["bar"]) == (1_000_000, 300, 1.5e9)
+    assert 1e8 < found["bytes_beyond_the_process"] < found["bar"]
