@@ -109,7 +109,7 @@ def lazy(page: str, found: dict[str, Any]) -> str:
 
 
 def real_rows(page: str, found: dict[str, Any]) -> str:
-    """The page about rows of one's own: ratios of risks, with the last digits of their errors in brackets."""
+    """The page about rows of your own: ratios of risks, with the last digits of their errors in brackets."""
     rows = "".join(
         f"| {table} | {network} | {' | '.join(map(compared, ratios))} |\n"
         for table, networks in found["own_rows"]["ratios"].items()

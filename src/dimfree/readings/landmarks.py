@@ -48,7 +48,7 @@ def crossing_times(data: Curves, level: float, observable: str = "risk") -> xr.D
 
 
 def plateau(data: Curves, observable: str = "risk") -> xr.Dataset:
-    """Find the longest stretch on which every curve stands still before it falls by half; NaN where there is none.
+    """Find the longest stretch on which every curve stands still before it falls by half; NaN if there is no such stretch.
 
     `begin`, `end` and `length` of the stretch, its `height`, and `escape`, when half of the height is left; ends of the stretch
     that lie between saved times are interpolated. The fall must be shorter than the stretch: an exponential decay has no
