@@ -58,12 +58,21 @@ def end_of_sgd(page) -> None:
     settle(page)
 
 
+def drag_to_another_curve(page, path: str, share: float) -> None:
+    """Drag, and wait until the ode is that of the new position: until then all that is shown belongs to the old one."""
+    page.evaluate(
+        "() => { window.ode = () => lab.store.all().find(one => one.name === 'ode'); window.before = ode(); }"
+    )
+    drag(page, path, share)
+    page.wait_for_function("() => ode() && ode() !== before")
+
+
 def test_a_drag_moves_the_curve_and_sgd_comes_with_a_verdict(tab, home):
     page = opened(tab, home)
     end_of_sgd(page)
     before, picture = last_risks(page), pixels(page)
     assert page.locator("#verdict li", has_text="ode").count() == 1
-    drag(page, "data.noise", 0.95)
+    drag_to_another_curve(page, "data.noise", 0.95)
     end_of_sgd(page)
     after = last_risks(page)
     assert after["ode"] > 2 * before["ode"]
@@ -244,7 +253,7 @@ def test_an_embedded_page_has_the_chosen_controls_and_works(tab, home):
     assert page.locator("header").is_hidden()
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     before = last_risks(page)["ode"]
-    drag(page, "data.noise", 0.95)
+    drag_to_another_curve(page, "data.noise", 0.95)
     end_of_sgd(page)
     assert last_risks(page)["ode"] > before
     assert "embed=" in page.url

@@ -134,8 +134,13 @@ def test_first_steps_have_the_law_of_plain_sgd(kind, rng, checks, overlaps_only)
         told = program(account, problem, FIRST)
         ours = told(problem, start, int(rng.integers(2**31)), FIRST_STEPS * problem.time_step)
         for name, values in ours.items():
-            checks.same_law(f"{account.name}, {name}", values, theirs[name])
+            checks.same_law(f"{account.name}, {name}", within_bounds(values), within_bounds(theirs[name]))
     checks.settle()
+
+
+def within_bounds(values: np.ndarray) -> np.ndarray:
+    """A function of values that has all moments: errors of the exponential loss carry a rare run away, in SGD itself."""
+    return np.arctan(np.where(np.isfinite(values), values, np.inf))
 
 
 @eqx.filter_jit
