@@ -1,7 +1,8 @@
 """The README as a package index shows it: links that are relative to the repository lead nowhere there.
 
-Where `[project.urls]` names the repository as `Source`, links lead to its files of this version; until then only their text
-stays. The package is installed by its name.
+Where `[project.urls]` names the repository as `Source`, links lead to its files of this version. Until then their words stay
+without a link, figures are left out, and a sentence says that the pages are in the source distribution. In both cases the
+package is installed by its name.
 """
 
 import re
@@ -11,6 +12,8 @@ from typing import Any
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 _RELATIVE = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:|#)([^)]*)\)")
+_FIGURES = re.compile(r"^\|[^\n]*\|\n\|[-|]+\|\n\|[^\n]*!\[[^\n]*\n\n", re.MULTILINE)  # the table that holds them
+_WHERE = "The pages that this text names are in the folder `docs` of the source distribution, which holds the tests as well.\n"
 
 
 class IndexReadme(MetadataHookInterface):
@@ -31,4 +34,6 @@ def for_index(text: str, source: str | None, version: str) -> str:
             return words
         return f"{image}[{words}]({source.rstrip('/')}/{'raw' if image else 'blob'}/v{version}/{path})"
 
+    if source is None:
+        text = _FIGURES.sub("", text) + "\n" + _WHERE
     return _RELATIVE.sub(absolute, text).replace("pip install . &&", "pip install dimfree &&")

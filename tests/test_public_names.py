@@ -11,6 +11,7 @@ import pytest
 
 import dimfree as df
 from dimfree.former_names import FORMER
+from dimfree.registry import description
 
 LONGEST_HELP = 520  # lines; every argument of a function has one
 
@@ -50,11 +51,25 @@ def test_a_former_name_says_where_it_is_now_and_works(name, monkeypatch):
     assert getattr(df, name) is found  # without a second warning, which would be an error here
 
 
-def test_the_warning_points_at_the_line_that_has_the_former_name(tmp_path):
-    (tmp_path / "mine.py").write_text("import dimfree\n\ndimfree.Variable\ndimfree.Variable\n", encoding="utf-8")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "dimfree.Variable; dimfree.Variable",
+        "from dimfree import Variable",
+        "dimfree.Problem(data={'kind': 'three-clusters', 'door': 0.4})",
+        "dimfree.loads('[data]\\nkind = \"three-clusters\"\\ndoor = 0.4')",
+    ],
+)
+def test_the_warning_points_once_at_the_line_that_has_the_former_name(line, tmp_path):
+    (tmp_path / "mine.py").write_text(f"import dimfree\n\n{line}\n", encoding="utf-8")
     run = [sys.executable, str(tmp_path / "mine.py")]
     said = subprocess.run(run, check=True, capture_output=True, text=True).stderr
     assert said.count("DimfreeDeprecation") == said.count("mine.py:3:") == 1
+
+
+def test_a_former_description_says_what_it_is_called_now():
+    with pytest.warns(df.DimfreeDeprecation, match=r"^the description 'neurons' is now 'sgd';"):
+        assert description("neurons") == df.experiments.VectorSGD()
 
 
 def test_an_unknown_name_is_an_error_that_imports_nothing():

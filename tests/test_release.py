@@ -3,8 +3,10 @@
 import re
 import tomllib
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 from hatchling.metadata.core import ProjectMetadata
 from hatchling.plugin.manager import PluginManager
 
@@ -47,6 +49,8 @@ def test_what_the_sdist_should_hold_is_there():
 def test_every_link_of_the_readme_is_absolute_where_an_index_shows_it(tmp_path):
     alone = metadata(ROOT).core.readme
     assert not LINK.findall(alone), "there is no host yet that relative links could lead to"
+    assert not re.search(r"docs/comparison|risk and overlaps", alone), "nor a place for figures"
+    assert "the folder `docs` of the source distribution" in alone
     assert "\npip install dimfree && dimfree compare\n" in alone, "readers of an index have no folder to install from"
     for name in ("README.md", "LICENSE", "hatch_build.py", "src"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -59,6 +63,19 @@ def test_every_link_of_the_readme_is_absolute_where_an_index_shows_it(tmp_path):
     for path, link in zip(given, shown, strict=True):
         assert re.fullmatch(rf"https://host/us/dimfree/(blob|raw)/v{re.escape(df.__version__)}/{re.escape(path)}", link)
         assert (ROOT / path).exists()
+
+
+def test_a_built_wheel_shows_no_link_that_leads_nowhere(tmp_path):
+    """By hatchling itself, from these files: what `python -m build` does, without an environment of its own."""
+    (made,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    with ZipFile(made) as wheel:
+        (name,) = [one for one in wheel.namelist() if one.endswith(".dist-info/METADATA")]
+        headers, _, shown = wheel.read(name).decode().partition("\n\n")
+    assert f"\nVersion: {df.__version__}\n" in headers
+    assert "\nDescription-Content-Type: text/markdown" in headers
+    assert "# dimfree" in shown
+    addresses = [*LINK.findall(shown), *re.findall(r"^Project-URL: [^,]+, (.*)$", headers, re.MULTILINE)]
+    assert not [one for one in addresses if not re.match(r"https://|#", one)]
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").iterdir()), ids=lambda path: path.stem)

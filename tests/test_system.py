@@ -73,6 +73,12 @@ def test_signals_are_left_to_python_where_pipes_cannot_be_woken(monkeypatch):
     system.give_back_memory()
 
 
+def test_memory_is_kept_where_the_c_library_cannot_give_it_back(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(system.ctypes, "CDLL", lambda _: object())  # musl has no malloc_trim
+    system.give_back_memory()
+
+
 def test_no_tracker_of_semaphores_is_started_where_there_is_none(monkeypatch):
     monkeypatch.setattr(resource_tracker, "ensure_running", lambda: pytest.fail("Windows cannot start it"))
     monkeypatch.setattr(sys, "platform", "win32")

@@ -243,7 +243,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"dimfree.{name}")
     if name not in FORMER:
         raise AttributeError(f"module 'dimfree' has no attribute {name!r}")
-    deprecated(f"dimfree.{name}", f"dimfree.{FORMER[name]}.{name}", stacklevel=2)
+    deprecated(f"dimfree.{name}", f"dimfree.{FORMER[name]}.{name}")
     found = getattr(importlib.import_module(f"dimfree.{FORMER[name]}"), name)
     globals()[name] = found  # so that it warns once
     return found

@@ -196,5 +196,5 @@ def style() -> Any:  # matplotlib types the keys as a union of hundreds of liter
 def __getattr__(name: str) -> Any:
     if name != "told":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    deprecated(f"{__name__}.told", f"{__name__}.legend_label", stacklevel=2)
+    deprecated(f"{__name__}.told", f"{__name__}.legend_label")
     return legend_label

@@ -1,5 +1,6 @@
 """Errors and warnings. Each is one sentence: what was given, what was expected, what to change."""
 
+import sys
 import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -67,10 +68,23 @@ class DimfreeDeprecation(DimfreeWarning, FutureWarning):
     """A name or a spelling of a former version, which goes on working for now."""
 
 
-def deprecated(former: str, now: str, stacklevel: int) -> None:
-    """Warn that a name was replaced, and by what; `stacklevel` is that of `warnings.warn`, counted from the caller."""
+def deprecated(former: str, now: str) -> None:
+    """Warn that a name was replaced, and by what; the warning points at the line outside of dimfree that led here."""
     sentence = f"{former} is now {now}; write the new name, since a later version drops the former one."
-    warnings.warn(sentence, DimfreeDeprecation, stacklevel + 1)
+    warnings.warn(sentence, DimfreeDeprecation, _level_outside())
+
+
+def _level_outside() -> int:
+    """The `stacklevel` with which a warning of the caller names a line that belongs neither to dimfree nor to pydantic."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("dimfree", "pydantic"):
+        frame = frame.f_back
+        while (
+            frame.f_back is not None and "importlib._bootstrap" in frame.f_code.co_filename
+        ):  # warnings do not count these
+            frame = frame.f_back
+        level += 1
+    return level
 
 
 def suggest(given: str, known: Iterable[str]) -> str:

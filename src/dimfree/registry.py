@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
-from dimfree.errors import PluginWarning, ProblemError, suggest, type_and_first_line
+from dimfree.errors import PluginWarning, ProblemError, deprecated, suggest, type_and_first_line
 
 if TYPE_CHECKING:
     from dimfree.description import AnyDescription
@@ -111,7 +111,9 @@ def names() -> tuple[str, ...]:
 def description(name: str) -> "AnyDescription":
     """The description of this name."""
     paths = _paths()
-    name = _ALIASES.get(name, name)
+    if name in _ALIASES:
+        deprecated(f"the description {name!r}", repr(_ALIASES[name]))
+        name = _ALIASES[name]
     if name not in paths:
         raise ProblemError(f"there is no description {name!r}; {suggest(name, paths)}")
     path = paths[name]

@@ -3,7 +3,7 @@
 import pytest
 
 from dimfree.dataset.problem import DataSetProblem, ThreeClusters
-from dimfree.errors import LeftBehindWarning, ProblemError
+from dimfree.errors import DimfreeDeprecation, LeftBehindWarning, ProblemError
 from dimfree.onepass.kinds.gaussians.section import TwoGaussians
 from dimfree.onepass.kinds.teacher.section import Teacher
 from dimfree.onepass.problem import OnePassProblem
@@ -124,14 +124,20 @@ def test_former_teacher_files_fill_in_nothing_new():
     assert problem.data == Teacher()
 
 
-def test_former_names_of_data_sets_are_read():
+def test_former_names_of_data_sets_are_read_with_a_warning():
     text = '[data]\nkind = "three-clusters"\n{} = 0.4\n{} = 0.3\n[training]\nkind = "multi-pass"'
-    former, now = (loads(text.format(*names)) for names in (("door", "middle"), ("threshold", "middle_fraction")))
+    with pytest.warns(
+        DimfreeDeprecation, match=r"^data\.(door is now data\.threshold|middle is now data\.middle_fraction);"
+    ):
+        former = loads(text.format("door", "middle"))
+    now = loads(text.format("threshold", "middle_fraction"))
     assert isinstance(former, DataSetProblem)
     assert former.data == ThreeClusters(threshold=0.4, middle_fraction=0.3)
     assert former == now
     assert former.digest == now.digest
-    assert former.replace(**{"data.door": 0.9}).data == ThreeClusters(threshold=0.9, middle_fraction=0.3)
+    with pytest.warns(DimfreeDeprecation, match=r"^data\.door is now data\.threshold;"):
+        replaced = former.replace(**{"data.door": 0.9})
+    assert replaced.data == ThreeClusters(threshold=0.9, middle_fraction=0.3)
     assert former.run == Run(until=16.0, spacing="linear")
 
 

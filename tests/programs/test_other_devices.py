@@ -1,7 +1,8 @@
 """The programs of the main descriptions are lowered for CUDA and TPU: they need nothing of a CPU, and no host inside a loop.
 
-They are traced in a process of their own. jax remembers how functions of diffrax were traced outside a program of dimfree,
-where equinox checks numbers through the host, and other tests leave threads that trace.
+They are traced in a process of their own: `for_programs` is for one thread at a time, which programs of dimfree wait for, and
+these tests do not. A thread that another test has left, and that makes a program meanwhile, would give equinox its checks
+through the host back before the trace here is done.
 """
 
 import json
@@ -36,8 +37,8 @@ def lowered(platform: str, function, *args) -> str:
     """The text of a program for another device, which need not be there."""
     numbers, rest = eqx.partition(args, eqx.is_array)
     with for_programs():
-        traced = jax.jit(lambda given: eqx.filter(function(*eqx.combine(given, rest)), eqx.is_array)).trace(numbers)
-    return traced.lower(lowering_platforms=(platform,)).as_text()
+        whole = jax.jit(lambda given: eqx.filter(function(*eqx.combine(given, rest)), eqx.is_array))
+        return jax.export.export(whole, platforms=(platform,))(numbers).mlir_module()
 
 
 def seen(name: str, platform: str) -> tuple[int, list[str]]:

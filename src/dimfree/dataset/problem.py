@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from dimfree.dataset.features import Covariates, GivenOutliers, RandomFeatures, Table
+from dimfree.errors import deprecated
 from dimfree.problem.problem import Problem
 from dimfree.problem.run import Run
 from dimfree.problem.section import Section
@@ -39,6 +40,8 @@ class ThreeClusters(_DataSet):
     def spelled(cls, values: dict[str, Any]) -> dict[str, Any]:
         """`door` and `middle` are former names."""
         former = {"door": "threshold", "middle": "middle_fraction"}
+        for key in former.keys() & values.keys():
+            deprecated(f"data.{key}", f"data.{former[key]}")
         return {former.get(key, key): value for key, value in values.items()}
 
 

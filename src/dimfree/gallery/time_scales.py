@@ -47,9 +47,8 @@ class TimeScales(Entry[xr.DataTree]):
     shown: tuple[float, float] = (1e-3, 1e-6)
     dimension: int = 400
     width: int = 10
-    rate: float = (
-        -1.0
-    )  # the second layer's is eps**rate times the first layer's; published displays disagree on its sign
+    # The second layer's rate is eps**rate times that of the first layer; published displays disagree on the sign.
+    rate: float = -1.0
 
     def problem(self, eps: float, points: int, own_start: bool, until: float = _UNTIL) -> OnePassProblem:
         """From s = 0, or from a network's own overlaps with the target; times are logarithmic."""

@@ -32,7 +32,7 @@ _FORMS = {
     "netcdf": ("comparison.nc", "application/x-netcdf"),
     "figure": ("comparison.png", "image/png"),
 }
-_DRAWING = Lock()  # matplotlib and files that take their places together are for one thread at a time
+_DRAWING = Lock()  # neither matplotlib nor the writing of several files at once may be used by two threads
 
 
 def application(problem: Problem, through: Door) -> ASGIApp:

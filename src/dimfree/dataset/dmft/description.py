@@ -17,8 +17,8 @@ from dimfree.problem import Problem
 class DMFT(Memory[RevisitedModel, CommitteeStart | None]):
     """The limit of infinite dimension at a fixed number of samples per dimension and of steps.
 
-    For networks of several units, `paths` and `ensembles` are lower limits: there are as many paths as keep the bias
-    small, up to 32,000, and at least 12 ensembles; responses of units that are not linear are computed when asked for.
+    For networks of several units, `paths` and `ensembles` are lower limits: the number of paths is chosen so that their bias
+    is small, up to 32,000, and there are at least 12 ensembles. Responses of nonlinear units are computed only on request.
     """
 
     name: ClassVar[str] = "dmft"

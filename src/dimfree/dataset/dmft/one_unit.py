@@ -2,7 +2,7 @@
 
 With the square loss and two clusters or a linear teacher every average closes and the solution is exact (section 4); all
 other losses are solved with paths (section 3), whose replicas are independent ensembles: the spread between them is the
-error bar. Responses R and K cost more than all the rest.
+error bar. The responses R and K take longer than everything else together.
 """
 
 from collections.abc import Mapping

@@ -55,7 +55,7 @@ class RadialField(Field):
         return slope @ (self.weights * (self.labels - output)), self.risk(output)
 
     def projected(self, particles: Float[Array, " n"]) -> Float[Array, " n"]:
-        """A norm is not negative."""
+        """Put norms that became negative in a step back to 0."""
         return jnp.maximum(particles, 0.0)
 
 

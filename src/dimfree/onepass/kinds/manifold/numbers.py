@@ -1,7 +1,7 @@
 """A hidden manifold in numbers: the covariance of features, the teacher that inputs can explain, and what it leaves.
 
 docs/theory/structured.md, section 1.3. Labels depend on hidden variables z, inputs are features of them: x and the fields of the
-teacher covary, and the best linear prediction w*.x of a field leaves a part of it that no student sees.
+teacher are correlated, and the best linear prediction w*.x of a field leaves a part of it that no student sees.
 """
 
 from functools import lru_cache
@@ -54,7 +54,7 @@ def _manifold(
     w = _root(P) @ np.linalg.qr(rng.standard_normal((latent, len(P))))[0].T
     size = float(feature_covariance(phi, np.ones(1))[0])  # E[features²], divided out so that the trace is d
     correlations = F @ F.T
-    np.fill_diagonal(correlations, 1.0)  # features that are kinked would feel a last digit
+    np.fill_diagonal(correlations, 1.0)  # features with kinks would amplify rounding here
     found = diagonalised(feature_covariance(phi, correlations) / size)
     basis = np.asarray(found.basis)
     seen = np.sqrt(dimension / size) * feature_slope(phi) * (w @ F.T) @ basis
