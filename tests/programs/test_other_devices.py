@@ -1,7 +1,6 @@
 """The programs of the main descriptions are lowered for CUDA and TPU: they need nothing of a CPU, and no host inside a loop.
 
-They are traced in a process of their own. jax remembers how functions of diffrax were traced outside a program of dimfree,
-where equinox checks numbers through the host, and other tests leave threads that trace.
+They are traced in a process of their own, because other tests leave threads that make programs, which may take minutes.
 """
 
 import json
