@@ -210,7 +210,10 @@ def test_divergence_is_one_sentence(tmp_path):
 
 
 def test_list_cite_doctor():
-    assert "high-dimensional limit" in invoke("list").stdout
+    listed = " ".join(invoke("list").stdout.split())
+    assert "high-dimensional limit" in listed
+    assert "losses: square, logistic, hinge, squared-hinge, exponential" in listed
+    assert "losses: logistic, square, smooth-hinge, hinge, huber, absolute, insensitive" in listed
     assert "@article{saad1995" in invoke("cite", "ode").stdout
     assert "float64" in invoke("doctor").stdout
     assert "did you mean 'ode'?" in one_sentence(invoke("cite", "odee"), 2)

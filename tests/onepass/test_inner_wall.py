@@ -32,6 +32,12 @@ ARROW = (
     ("binned_chain",),
     ("setting",),
 )
+SHARED = {
+    "OnePassModel",
+    "DimensionFreeModel",
+    "DirectionsModel",
+    "TargetModel",
+}  # models that several kinds derive from
 PLACE = {part: number for number, parts in enumerate(ARROW) for part in parts}
 
 
@@ -107,6 +113,27 @@ def test_nobody_asks_which_kind_a_model_or_a_section_is():
         for path, names, tree in modules()
         for name, line in asked(tree)
         if name in owners and not (names[0] == "kinds" and owners[name] in (names[1], "teacher"))
+    ]
+    assert not wrong
+
+
+def test_nobody_in_dimfree_asks_which_model_a_kind_has():
+    """Questions, figures and references ask what a model is for them instead: `taught`, `levels`, `projected`, `form`."""
+    bases = {
+        node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
+        for _, _, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    models, last = {"OnePassModel"}, set()
+    while models != last:
+        last, models = models, models | {name for name, above in bases.items() if above & models}
+    assert {"StructuredModel", "ProjectedModel", "ClusterModel"} < models
+    wrong = [
+        f"{path.relative_to(ROOM.parent)}:{line} asks for {name}"
+        for path in sorted(ROOM.parent.rglob("*.py"))
+        for name, line in asked(ast.parse(path.read_text(encoding="utf-8")))
+        if name in models - SHARED
     ]
     assert not wrong
 

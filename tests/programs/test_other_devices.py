@@ -1,8 +1,6 @@
 """The programs of the main descriptions are lowered for CUDA and TPU: they need nothing of a CPU, and no host inside a loop.
 
-They are traced in a process of their own: `for_programs` is for one thread at a time, which programs of dimfree wait for, and
-these tests do not. A thread that another test has left, and that makes a program meanwhile, would give equinox its checks
-through the host back before the trace here is done.
+They are traced in a process of their own, because other tests leave threads that make programs, which may take minutes.
 """
 
 import json

@@ -16,6 +16,7 @@ import pytest
 import dimfree as df
 from dimfree.errors import DimfreeError
 from dimfree.programs.compiled import program
+from dimfree.programs.tracing import for_programs
 
 X = jax.device_put(np.float64(2.0))
 PATIENCE = 0.5  # seconds; nothing that passes depends on them
@@ -92,6 +93,32 @@ def test_two_threads_that_make_programs_leave_nothing_behind():
         for done in [pool.submit(one), pool.submit(other)]:
             done.result()
     assert_untouched(before)
+
+
+def test_a_thread_that_traces_keeps_what_is_replaced_while_another_one_leaves():
+    """Without a lock the first one would put equinox's function back while the second one traces."""
+    before = functions()
+    first_in, second_in, first_out = threading.Event(), threading.Event(), threading.Event()
+
+    def one() -> None:
+        with for_programs():
+            first_in.set()
+            second_in.wait(PATIENCE)
+        first_out.set()
+
+    def other() -> str:
+        first_in.wait(60)
+        with for_programs():
+            second_in.set()
+            first_out.wait(60)
+            return str(jax.jit(lambda x: positive(x)).trace(X).jaxpr)  # noqa: PLW0108  # traced anew
+
+    with ThreadPoolExecutor(2) as pool:
+        left, text = pool.submit(one), pool.submit(other)
+        left.result()
+        assert "callback" not in text.result()
+    assert_untouched(before)
+    assert "callback" in str(jax.jit(lambda x: positive(x)).trace(X).jaxpr)  # noqa: PLW0108
 
 
 def test_other_threads_are_not_disturbed_while_a_program_is_traced():

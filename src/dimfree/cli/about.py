@@ -43,22 +43,31 @@ def new(
 
 @app.command("list")
 def list_(as_json: Json = False) -> None:
-    """List the settings with their kinds of data and descriptions, and all named activations."""
+    """List the settings with their kinds of data, losses and descriptions, and all named activations."""
     prepare()
+    from dimfree.lab.fields import named
     from dimfree.problem.activation import NAMES
     from dimfree.registry import descriptions, settings
 
     found = descriptions()
+    losses = {
+        one.name: tuple(
+            dict.fromkeys(name for each in one.problem.sections("training") for name in named(each, "loss"))
+        )
+        for one in settings()
+    }
     if as_json:
         kinds = {one.name: one.kinds("data") for one in settings()}
         summaries = {name: one.summary for name, one in found.items()}
         activations = [*NAMES, "he0 .. he19"]
-        typer.echo(json.dumps({"descriptions": summaries, "data": kinds, "activations": activations}, indent=2))
+        listed = {"descriptions": summaries, "data": kinds, "losses": losses, "activations": activations}
+        typer.echo(json.dumps(listed, indent=2))
         return
     for setting in settings():
         own = [name for name in found if name in setting.descriptions]
         again = ", ".join(name for name in setting.descriptions if name not in own)
-        tell(f"training on {setting.name}; data: {', '.join(setting.kinds('data'))}")
+        kinds_of_loss = f"; losses: {', '.join(losses[setting.name])}" if losses[setting.name] else ""
+        tell(f"training on {setting.name}; data: {', '.join(setting.kinds('data'))}{kinds_of_loss}")
         lines = [f"  {name:<15}{found.pop(name).summary}" for name in own] + ([f"  {again}, as above"] if again else [])
         tell("\n".join(lines) + "\n", hanging=17)
     for name, one in found.items():  # descriptions that other packages add to a setting

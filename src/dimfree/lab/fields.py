@@ -68,6 +68,14 @@ def _holds(section: type[Section], name: str) -> Holds:
     )
 
 
+def named(section: type[Section], name: str) -> tuple[str, ...]:
+    """The names that a field may hold; none where the section has no such field."""
+    if name not in section.model_fields:
+        return ()
+    found = holds(section, name)
+    return tuple(dict.fromkeys(x for x in (*found.words, *found.examples) if isinstance(x, str)))
+
+
 def sections_below(section: type[Section]) -> Iterator[type[Section]]:
     """A section and all sections that may stand inside it."""
     yield section

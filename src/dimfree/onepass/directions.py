@@ -74,6 +74,11 @@ class TargetModel(DirectionsModel):
         return self
 
     @property
+    def isotropic(self) -> "TeacherModel | None":
+        """The same model where inputs are isotropic; None where overlaps for every eigenvalue are needed."""
+        return None
+
+    @property
     def task(self) -> Task:
         """Everything that averages of a loss depend on, for losses other than the square loss of values."""
         return task_of(self, self.clip_norm)
@@ -162,6 +167,11 @@ class TargetModel(DirectionsModel):
 
 class TeacherModel(TargetModel):
     """Labels of a teacher on isotropic Gaussian inputs."""
+
+    @property
+    def isotropic(self) -> "TeacherModel":
+        """This model itself."""
+        return self
 
     @property
     def form(self) -> "Form[TeacherModel]":

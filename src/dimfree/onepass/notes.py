@@ -35,8 +35,8 @@ def remark(problem: OnePassProblem) -> str | None:
 
 def said_of_directions(problem: OnePassProblem) -> str:
     """How the variance of a step is computed, which decides what equations cost and how exact they are; inputs and momentum."""
-    found = model(problem)
-    assert isinstance(found, TargetModel)
+    found = model(problem).taught
+    assert found is not None
     by = [f"The variance of the steps is computed {_METHODS[variance_method(found)]} (docs/accuracy.md)."]
     inputs = (*said_of_inputs(problem), *_said_of_nodes(problem)) if problem.correlated else ()
     averages = by if found.plain else _said_of_averages(found)

@@ -20,7 +20,6 @@ from dimfree.onepass.weights import Network
 from dimfree.states.overlaps import Overlaps
 
 if TYPE_CHECKING:
-    from dimfree.onepass.directions import TargetModel
     from dimfree.onepass.structured_model import StructuredModel
 
 
@@ -74,11 +73,6 @@ class DirectionsModel(OnePassModel):
     @property
     def levels(self) -> "StructuredModel | None":
         """The same model where overlaps for every eigenvalue are needed; None on isotropic inputs."""
-        return None
-
-    @property
-    def taught(self) -> "TargetModel | None":
-        """The same model where labels are a function of the directions, plus noise; None where they are not."""
         return None
 
     @property

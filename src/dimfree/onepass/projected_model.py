@@ -100,6 +100,11 @@ class ProjectedModel(OnePassModel):
         return ProjectedLaw(self.hidden, roots, self.best, self.unreached, self.Delta)
 
     @property
+    def projected(self) -> "ProjectedModel":
+        """This model itself."""
+        return self
+
+    @property
     def in_eigenbasis(self) -> "ProjectedModel":
         """The same law of features and labels, without drawing the inputs that are projected."""
         return replace(self, hidden=None)

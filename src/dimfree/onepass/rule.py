@@ -31,8 +31,10 @@ from dimfree.problem.network import canonical_layer, prefactor
 from dimfree.problem.start import OverlapStart
 
 if TYPE_CHECKING:  # a kind from another package imports the rule while the problem is made
+    from dimfree.onepass.directions import TargetModel
     from dimfree.onepass.fields.form import Form
     from dimfree.onepass.problem import OnePassProblem
+    from dimfree.onepass.projected_model import ProjectedModel
 
 _LAYERS = 4  # arrays with one number per unit that are in memory together
 _STIFF = 4, 5  # powers of ten of eta_a that solvers distinguish; each is compiled separately
@@ -79,6 +81,16 @@ class OnePassModel(Model):
     def units(self) -> int:
         """How many directions of weights, the teachers, are drawn with a start."""
         return 0
+
+    @property
+    def taught(self) -> "TargetModel | None":
+        """The same model where labels are a function of a few directions, plus noise; None where they are not."""
+        return None
+
+    @property
+    def projected(self) -> "ProjectedModel | None":
+        """The same model where the network sees inputs through a random projection; None where it does not."""
+        return None
 
     @property
     def form(self) -> "Form[Any] | None":

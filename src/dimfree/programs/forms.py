@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 F = TypeVar("F")
 
 MOST = 128  # programs; a comparison of the embedded problem takes 19
+MAKING = RLock()  # held while a form is made or traced, by one thread of the process at a time
 
 
 class Forms(Generic[F]):
@@ -22,13 +23,13 @@ class Forms(Generic[F]):
 
     def __init__(self, most: int) -> None:
         self._most, self._held = most, OrderedDict[Hashable, F]()
-        self._books, self._making = Lock(), RLock()
+        self._books = Lock()
 
     def get(self, form: Hashable, make: Callable[[], F]) -> F:
         """The form, made if it is not held: by one thread at a time, and once if several ask for it."""
         if (found := self._found(form)) is not None:
             return found
-        with self._making:
+        with MAKING:
             if (found := self._found(form)) is not None:
                 return found
             made = make()

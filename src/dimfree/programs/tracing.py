@@ -1,9 +1,10 @@
 """Changes to equinox that apply only while a program of dimfree is traced.
 
 Three functions of equinox are replaced for that time, because it has no public way to ask for the same. A replacement acts
-in the thread that traces; all other threads go through it to the function of equinox. Only one thread makes programs at a
-time (`forms.Forms`), so that afterwards each function is the one that was there before. jax remembers what it has traced, by
-a context of dimfree's among other things, so that no trace made here is ever used in a program of the user, nor the reverse.
+in the thread that traces; all other threads go through it to the function of equinox. Only one thread traces at a time, so
+that none takes another's replacement for equinox's function, or takes it away, and each function is there again afterwards.
+jax remembers what it has traced, by a context of dimfree's among other things, so that no trace made here is ever used in a
+program of the user, nor the reverse.
 """
 
 import os
@@ -21,6 +22,7 @@ import jax
 import numpy as np
 
 from dimfree.errors import DimfreeError
+from dimfree.programs.forms import MAKING
 
 _tracing = jax.make_user_context(default_value=False)  # type: ignore[no-untyped-call]  # of each thread
 
@@ -29,6 +31,7 @@ _tracing = jax.make_user_context(default_value=False)  # type: ignore[no-untyped
 def for_programs() -> Iterator[None]:
     """Trace as programs of dimfree need it: they are only run forward, and dimfree checks their results itself."""
     with (
+        MAKING,
         _tracing(True),
         _errors_are_nan(),
         _replaced("equinox.internal", prevbefore),

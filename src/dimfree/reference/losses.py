@@ -231,6 +231,6 @@ def _model(inputs: Values) -> TargetModel:
                 clip=clipping,
             ),
         )
-    )
-    assert isinstance(made, TargetModel)
+    ).taught
+    assert made is not None
     return made

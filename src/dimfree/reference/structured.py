@@ -249,7 +249,7 @@ def _model(inputs: Values) -> StructuredModel:
     if "theta" in inputs:  # beta = 1 - theta Gamma/(p d)
         beta = 1 - inputs["theta"] * inputs["Gamma"] / (p * sum(counts))
         gamma = (1 - beta) * inputs["Gamma"]
-    found = model(
+    taught = model(
         OnePassProblem(
             dimension=sum(counts),
             data=Teacher(
@@ -271,8 +271,10 @@ def _model(inputs: Values) -> StructuredModel:
                 spherical=inputs.get("spherical", False),
             ),
         )
-    )
-    assert isinstance(found, StructuredModel)
+    ).taught
+    assert taught is not None
+    found = taught.levels
+    assert found is not None
     return found
 
 

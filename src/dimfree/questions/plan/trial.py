@@ -12,15 +12,14 @@ from dimfree.comparison.run import own_key, starts_of
 from dimfree.description import AnyDescription
 from dimfree.gaussian.any_loss.sampled import expected_loss
 from dimfree.onepass.limits.ode import HighDimensional
+from dimfree.onepass.model import model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.rows import RowsSGD
-from dimfree.onepass.structured_model import StructuredModel
 from dimfree.problem.loss import loss_name
 from dimfree.progress import PartWatcher
 from dimfree.questions.plan.search import RATES, TEST_ERROR, Choice, Found, observed, risks, searched, with_batch
 from dimfree.questions.plan.splits import Split
 from dimfree.questions.plan.teacher import MEASURES, Fit, Halves, fitted, label_noise
-from dimfree.setting import model_of
 
 EPOCHS = (0.1, 0.3, 1.0, 2.5, 5.0)  # at which prediction and measurement are compared, as far as the budget goes
 PLAN, DEFAULT, CONSTANT, LINEAR = "plan", "plain default", "validated constant", "validated linear decay"
@@ -180,11 +179,11 @@ def _floors(problem: OnePassProblem, fit: Fit, to_choose: Halves, to_measure: Ha
     With the square loss this is half the label noise, with another one the teacher's own mean loss, for theory on validation rows
     with the labels that it assumes.
     """
-    model = model_of(problem)
-    assert isinstance(model, StructuredModel)
-    if model.excess:
+    taught = model(problem).taught
+    assert taught is not None
+    if taught.excess:
         return label_noise(fit.train, float(fit.teacher.errors(*to_measure.held).mean())) / 2, fit.noise / 2
     last, seen = (jnp.asarray(fit.teacher(half.x_held)) for half in (to_measure, to_choose))
-    floor = float(jnp.mean(model.loss(last, jnp.asarray(to_measure.y_held))))
+    floor = float(jnp.mean(taught.loss(last, jnp.asarray(to_measure.y_held))))
     many = jnp.tile(seen, -(-_DRAWN // len(seen)))
-    return floor, float(jnp.mean(expected_loss(model, many, many)))
+    return floor, float(jnp.mean(expected_loss(taught, many, many)))

@@ -12,7 +12,7 @@ from scipy.special import stdtrit  # `scipy.stats` takes as long to import as ja
 
 from dimfree.comparison.run import own_key, starts_of
 from dimfree.description import AnyDescription
-from dimfree.onepass.directions import TargetModel
+from dimfree.onepass.model import model
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.real.chain import OverlapChain
 from dimfree.onepass.real.projected import EigenbasisSGD, ProjectedRows
@@ -21,7 +21,7 @@ from dimfree.onepass.real.vectors import VectorSGD
 from dimfree.progress import PartWatcher
 from dimfree.questions.schedules.optimum import Hunt, Tried
 from dimfree.questions.schedules.runs import risks
-from dimfree.setting import model_of, why_not
+from dimfree.setting import why_not
 
 _STARTS = 8  # that real SGD runs from at least, where the search averages over several
 _USUAL = 0.05  # the probability that an interval misses the true value
@@ -146,9 +146,9 @@ def _floor(problem: OnePassProblem) -> float:
     pool = problem.spectrum.pool if problem.correlated else None
     if not problem.learns_labels or pool is None or (pool.held is None and problem.given_teachers is not None):
         return 0.0
-    model = model_of(problem)
-    assert isinstance(model, TargetModel)
-    return float(model.Delta) / 2
+    taught = model(problem).taught
+    assert taught is not None
+    return float(taught.Delta) / 2
 
 
 def confirmed(

@@ -14,7 +14,6 @@ from jaxtyping import Array
 from dimfree.description import AnyDescription
 from dimfree.errors import ProblemError, RefusalError, suggest
 from dimfree.machine import duration, refuse_above_memory
-from dimfree.onepass.directions import TargetModel
 from dimfree.onepass.limits.integration import implicit_steps
 from dimfree.onepass.limits.linear import LinearNetwork, rule_of, starting_errors
 from dimfree.onepass.limits.ode import HighDimensional, compiling
@@ -25,7 +24,6 @@ from dimfree.onepass.problem import OnePassProblem
 from dimfree.onepass.projected.measures import Measures
 from dimfree.onepass.projected_model import ProjectedModel
 from dimfree.onepass.start import Start
-from dimfree.onepass.structured_model import StructuredModel
 from dimfree.problem import LinearKnots
 from dimfree.questions.schedules.confirmation import BY, fresh_starts
 from dimfree.questions.schedules.equations import Equations
@@ -64,7 +62,7 @@ def theory_of(problems: Sequence[OnePassProblem], asked: str | None, budget: flo
             raise RefusalError(f"schedules are optimised through {asked}, which refuses: {refused[asked]}")
         return str(asked)
     exact = next((name for name, why in refused.items() if not why), None)
-    behind = isinstance(model(problems[0]), ProjectedModel)  # where no equations of a limit are
+    behind = model(problems[0]).projected is not None  # where no equations of a limit are
     if asked is None and exact and (behind or _sought(problems, exact, 0, 1) <= _FAST * budget):
         return exact
     for problem in problems:
@@ -81,8 +79,8 @@ def _accept(problem: OnePassProblem) -> None:
     """The ODE must hold, and a grid of explicit steps must be able to follow it."""
     if refusal := why_not(HighDimensional(), problem):
         raise RefusalError(f"schedules are optimised through ode, which refuses: {refusal}")
-    found = model(problem)
-    assert isinstance(found, TargetModel)
+    found = model(problem).taught
+    assert found is not None
     if implicit_steps(found, (found.width + found.units) * found.width):
         raise RefusalError(
             f"a second layer as fast as second_layer_rate = {problem.training.second_layer_rate:g} makes the equations "
@@ -96,19 +94,21 @@ def course_of(
     """The problem as a theory follows it, from all starts."""
     found = model(problem)
     numbers = np.array([float(found.eta_a), float(found.omega)])
-    if isinstance(found, ProjectedModel):
-        measures, cls = (_measures(found, theory), BehindAny if theory == "equivalent" else BehindProjection)
-        behind, mean_squares = nodes_behind(measures, float(found.Delta), found.batch, float(found.beta))
+    if (projected := found.projected) is not None:
+        measures, cls = (_measures(projected, theory), BehindAny if theory == "equivalent" else BehindProjection)
+        behind, mean_squares = nodes_behind(measures, float(projected.Delta), projected.batch, float(projected.beta))
         return cls(grid, kind, numbers, behind, mean_squares[None], float(found.gamma), float(found.time_step))
-    assert isinstance(found, TargetModel)
+    taught = found.taught
+    assert taught is not None
     if theory == "ode":
-        followed = steerable(found)
+        followed = steerable(taught)
         states = [followed.equations.initial(followed.model, one) for one in drawn]
         _check_memory(states, grid)
         return Equations(grid, kind, numbers, followed, jax.tree.map(_stacked, *states))
-    assert isinstance(found, StructuredModel)
-    rule = rule_of(found, np.asarray(drawn[0].blocks.a))
-    D = np.stack([starting_errors(found, one) for one in drawn])
+    levels = taught.levels
+    assert levels is not None  # which the exact mean is about
+    rule = rule_of(levels, np.asarray(drawn[0].blocks.a))
+    D = np.stack([starting_errors(levels, one) for one in drawn])
     nodes = nodes_of(rule, float(found.beta))
     return Steps(grid, kind, numbers, nodes, D, rule.gamma, float(found.time_step))
 
@@ -153,14 +153,13 @@ def _sought(problems: Sequence[OnePassProblem], theory: str, steps: int, starts:
 def _per_call(problem: OnePassProblem, theory: str, steps: int, starts: int) -> float:
     if theory in EXACT:
         return _WALKS * problem.steps(problem.run.until) * seconds_of_step(_levels(problem, theory) * starts)
-    solved, found = price_of(HighDimensional(), problem), model(problem)
-    assert isinstance(found, TargetModel)
+    solved, found = price_of(HighDimensional(), problem), model(problem).taught
+    assert found is not None
     return _SIDES * (2 * steps + 1) * starts * (solved.seconds - compiling(found)) / solved.steps
 
 
 def _levels(problem: OnePassProblem, theory: str) -> int:
-    found = model(problem)
-    if isinstance(found, ProjectedModel):
+    if (found := model(problem).projected) is not None:
         measures = _measures(found, theory)
         return len(measures.x) + len(measures.y)
     return len(problem.spectrum.values)
