@@ -99,7 +99,7 @@ def test_a_bookmark_restores_and_the_frozen_curve_is_named(tab, home):
     drag(page, RATE, 0.7)
     page.wait_for_function("() => lab.problem().training.learning_rate > 1.2 && /learning_rate=/.test(location.hash)")
     page.locator("#legend", has_text="frozen").wait_for()
-    page.wait_for_timeout(400)
+    page.wait_for_function("() => values.same(address.read(location.hash).problem, lab.problem())")
     kept, problem = page.url.partition("#")[2], problem_of(page)
     again = opened(tab, f"{home}#{kept}")
     assert problem_of(again) == problem
