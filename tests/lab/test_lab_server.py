@@ -125,8 +125,8 @@ def test_the_same_seed_gives_the_start_of_compare():
 
 
 @pytest.mark.slow
-def test_moved_numbers_of_a_structure_compile_nothing():
-    """Rates, noise, the seed and the dimension, from the message to the last warning."""
+def test_moved_numbers_compile_nothing_and_another_dimension_one_product():
+    """Rates, noise and the seed, from the message to the last warning; another dimension multiplies vectors of another length."""
     compiled: list[str] = []
     listening = [True]
     jax.monitoring.register_event_duration_secs_listener(
@@ -136,13 +136,13 @@ def test_moved_numbers_of_a_structure_compile_nothing():
     with running(problem) as server, server.enter().socket() as socket:
         asked(socket, id=1, ask="solve", problem=plain_problem(problem))
         assert compiled
-        compiled.clear()
         moved = {"training.learning_rate": 0.8, "data.noise": 0.02, "run.seed": 3}
-        for number, dimension in enumerate((300, 301, 420), start=2):
+        for number, (dimension, most) in enumerate({300: 0, 301: 1, 420: 1}.items(), start=2):
+            compiled.clear()
             there = problem.replace(**moved, dimension=dimension)
             parts = asked(socket, id=number, ask="solve", problem=plain_problem(there))
             assert {one["name"] for one in parts if one["part"] == "curve"} >= {"ode", "gradient-flow"}
-            assert not compiled, dimension
+            assert len(compiled) <= most, dimension
     listening[0] = False
 
 
