@@ -106,11 +106,11 @@ const lab = (() => {
     if (panels.news(dom.by("side-legend"), legend)) dom.refill(dom.by("side-legend"), legend.map(([sign, text]) => dom.el("span", { class: "chip" }, plot.swatch(sign), text)));
   };
   const drawUnits = (hidden) => {
-    const { shown, legend, theory, theories, time, plane } = units.series(store, view.account);
+    const { shown, legend, theory, theories, time, meaning, axes } = units.series(store, view.account);
     choices(dom.by("account"), theories, theory, (one) => one);
     dom.by("account").hidden = !theories.length;
-    dom.by("meaning").textContent = `every unit at t = ${values.short(time)}: ${plane.meaning}`;
-    side.show({ series: hidden ? [] : shown, x: { log: false, label: plane.axes[0] }, y: { log: false, label: plane.axes[1] } });
+    dom.by("meaning").textContent = `every unit at t = ${values.short(time)}: ${meaning}`;
+    side.show({ series: hidden ? [] : shown, x: axes[0], y: axes[1] });
     explain(legend);
   };
   const drawSketch = (hidden) => {

@@ -41,7 +41,9 @@ const units = (() => {
       shown.push({ ...sign, every: true, ...points, dense, size: one.real || points.x.length >= MANY ? 2.6 : 4.5 });
       legend.push([sign, dense ? `${name}: density of its units` : name]);
     }
-    return { shown, legend, theory: theory && theory.name, theories: theories.map((one) => one.name), time, plane };
+    const room = (lists) => { const [low, high] = scales.extent(lists) || [0, 1], pad = 0.1 * (high - low) || 0.5; return [low - pad, high + pad]; };
+    const axes = ["x", "y"].map((axis, i) => ({ log: false, label: plane.axes[i], domain: room(shown.map((one) => one[axis])) }));
+    return { shown, legend, theory: theory && theory.name, theories: theories.map((one) => one.name), time, meaning: plane.meaning, axes };
   };
   // What this view is called; null without units in a plane.
   const name = (store) => { const [one] = there(store); return one ? placed(one, 0).plane.name : null; };
