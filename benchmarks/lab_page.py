@@ -75,7 +75,7 @@ def _dragged(page: Any, first: int, moves: int) -> list[dict[str, float]]:
     page.mouse.move(box["x"] + box["width"] / 2, middle)
     page.mouse.down()
     browser = page.context.new_cdp_session(page)
-    browser.send("Performance.enable")
+    browser.send("Performance.enable", {"timeDomain": "threadTicks"})
     busy = [_busy(browser)]
     for move in range(first + moves):
         before = page.evaluate("() => lab.measured.length")
@@ -89,7 +89,7 @@ def _dragged(page: Any, first: int, moves: int) -> list[dict[str, float]]:
 
 
 def _busy(browser: Any) -> float:
-    """Seconds that the thread of the page has worked so far: scripts, layout, painting, and looks of this benchmark."""
+    """CPU seconds of the thread of the page so far: scripts, layout, painting, and looks of this benchmark."""
     metrics = {one["name"]: one["value"] for one in browser.send("Performance.getMetrics")["metrics"]}
     return float(metrics["TaskDuration"])
 
