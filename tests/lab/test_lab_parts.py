@@ -35,7 +35,7 @@ def test_an_experiment_says_what_is_run_and_only_sgd_counts_steps():
 def seen_of(width: int, teachers: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Observables of SGD with so many units: two replicas at three times."""
     W = rng.normal(size=(3, 2, width, 30))
-    Q, M = np.einsum("trid,trjd->trij", W, W), np.einsum("trid,trkd->trik", W, W[:, :, :teachers])
+    Q, M = np.einsum("tsid,tsjd->tsij", W, W), np.einsum("tsid,tskd->tsik", W, W[:, :, :teachers])
     return {"risk": rng.uniform(size=(3, 2)), "Q": Q, "M": M}
 
 
@@ -47,7 +47,7 @@ def test_of_products_of_very_many_units_their_norms_are_sent():
     found = points(problem, df.experiments.VectorSGD(), 0, problem.times, seen, 10.0)["observables"]
     assert found.keys() == {"M", "Q_diagonal"}
     assert found["M"]["shape"] == [40, 2]
-    norms = np.einsum("trii->tri", seen["Q"]).mean(axis=1)
+    norms = np.einsum("tsii->tsi", seen["Q"]).mean(axis=1)
     np.testing.assert_allclose(found["Q_diagonal"]["values"], norms)
 
 
