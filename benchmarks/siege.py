@@ -12,7 +12,7 @@ from clock import Bar
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "lab"))
 
-from hostile import memory, siege
+from hostile import forget_peak, peak, siege
 from serving import asked, running, tiny
 
 from dimfree.lab.shelf import plain_problem
@@ -29,9 +29,9 @@ def ratios(smoke: bool) -> dict[str, float]:
         with client.enter().socket() as socket:  # what a first answer compiles is no growth
             for number, ask in enumerate(("hello", "controls", "solve", "simulate")):
                 asked(socket, id=number, ask=ask, problem=plain_problem(tiny()))
-        before = memory()
+        before = forget_peak()
         served = list(siege(client, random.Random(2000), 50 if smoke else 2000, Counter()))
         return {
             "lab_honest_ms": 1000 * max(one.seconds for one in served),
-            "lab_hostile_megabytes": (memory() - before) / 1e6,
+            "lab_hostile_megabytes": (peak() - before) / 1e6,
         }

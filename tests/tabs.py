@@ -43,7 +43,12 @@ def tab(browser) -> Iterator[Callable]:
             if parts.scheme not in ("data", "blob") and parts[:2] != host:
                 wrong.append(f"asked {request.url}")
 
+        def connected(socket) -> None:
+            if urlsplit(socket.url)[1] != host[1]:
+                wrong.append(f"connected to {socket.url}")
+
         page.on("request", asked)
+        page.on("websocket", connected)
         page.goto(address)
         return page
 

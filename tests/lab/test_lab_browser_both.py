@@ -99,7 +99,7 @@ def test_a_bookmark_restores_and_the_frozen_curve_is_named(tab, home):
     drag(page, RATE, 0.7)
     page.wait_for_function("() => lab.problem().training.learning_rate > 1.2 && /learning_rate=/.test(location.hash)")
     page.locator("#legend", has_text="frozen").wait_for()
-    page.wait_for_timeout(400)
+    page.wait_for_function("() => values.same(address.read(location.hash).problem, lab.problem())")
     kept, problem = page.url.partition("#")[2], problem_of(page)
     again = opened(tab, f"{home}#{kept}")
     assert problem_of(again) == problem
@@ -118,12 +118,21 @@ def test_two_tabs_do_not_disturb_each_other(tab, home):
 def test_keys_alone_move_a_slider_and_the_screen_reader_hears_it(tab, home):
     page = opened(tab, home)
     before = last_risks(page)["ode"]
-    slider(page, "data.noise").focus()
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if page.evaluate("() => document.activeElement.id") == "control-data-noise-slider":
+            break
     page.keyboard.press("End")
     page.wait_for_function("() => lab.problem().data.noise > 0.1")
     end_of_sgd(page)
     assert last_risks(page)["ode"] > before
     assert "ode" in spoken(page)
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if page.evaluate("() => document.activeElement.id") == "freeze":
+            break
+    page.keyboard.press("Enter")
+    page.locator("#legend", has_text="frozen").wait_for()
 
 
 def test_dark_mode_is_another_picture(tab, home):

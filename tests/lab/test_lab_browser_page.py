@@ -118,7 +118,7 @@ def test_all_units_stand_in_the_plane_of_overlap_and_norm(tab, fake_page):
     page = tab(fake_page)
     wait_for_curve(page, "sgd")
     page.wait_for_function("() => !lab.film.running()")
-    assert not page.evaluate("() => units.any(lab.store)")  # the fake theories have no norms
+    assert page.evaluate("() => units.name(lab.store)") is None  # the fake theories have no norms
     page.evaluate(
         """() => { for (const one of lab.store.all())
         one.observables.Q_diagonal = { dims: ['unit'], shape: [2], values: one.times.map(t => [t, 2 * t]) }; }"""
@@ -134,6 +134,34 @@ def test_all_units_stand_in_the_plane_of_overlap_and_norm(tab, fake_page):
     page.select_option("#observable", label="units (m, q)")
     page.get_by_text("every unit at t = ").wait_for()
     assert page.locator("#side-legend").inner_text().split("\n") == ["exact", "real SGD"]
+
+
+@pytest.mark.slow
+def test_many_units_of_a_theory_are_shades_under_those_of_sgd(tab, fake_page):
+    page = tab(fake_page)
+    wait_for_curve(page, "sgd")
+    page.wait_for_function("() => !lab.film.running()")
+    page.evaluate(
+        """() => { for (const one of lab.store.all()) {
+        const m = Array.from({ length: 64 }, (_, i) => Math.sin(i)), rows = row => one.times.map(() => row);
+        const q = { values: rows([1, 2, 3, 4]), sample: rows(m.map(x => 1 + x * x)) };
+        one.observables.M = { dims: ['unit', 'teacher'], shape: [64, 1], values: rows(m) };
+        one.observables.Q_diagonal = { dims: ['quintile'], shape: [4], ...q };
+        } }"""
+    )
+    theory, runs = page.evaluate("() => units.series(lab.store, 'exact').shown")
+    assert (theory["dense"], runs["dense"]) == (True, False)
+    assert theory["weights"] == [1] * 64
+    assert [1 + x * x for x in theory["x"]] == pytest.approx(theory["y"])
+    page.locator("#log-risk").click()  # paints
+    page.select_option("#observable", label="units (m, q)")
+    page.locator("#side-legend", has_text="density of its units").wait_for()
+    settle(page)
+    with_shades = pixels(page, "#side-plot")
+    page.evaluate("() => { density.shade = () => {}; lab.risk.redraw(); }")
+    page.locator("#log-risk").click()
+    settle(page)
+    assert pixels(page, "#side-plot") != with_shades
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from copy import deepcopy
 from threading import Event, Semaphore
 
 import pytest
-from hostile import attacked, check, honest, memory, moved, siege, spoiled
+from hostile import attacked, check, forget_peak, honest, moved, peak, siege, spoiled
 from serving import asked, running, tiny
 from websockets.exceptions import ConnectionClosed
 
@@ -92,9 +92,9 @@ def test_two_thousand_hostile_messages():
         with client.enter().socket() as socket:  # what a first answer compiles is no growth
             for number, ask in enumerate(("hello", "controls", "solve", "simulate")):
                 asked(socket, id=number, ask=ask, problem=plain_problem(tiny()))
-        before = memory()
+        before = forget_peak()
         served = list(siege(client, rng, 2000, seen))
-        assert memory() - before < 100e6
+        assert peak() - before < 100e6
     assert len(served) == 40
     # On a machine of any load: until the honest page has its answer, all threads together work less than a second.
     assert max(one.cpu for one in served) < 1.0

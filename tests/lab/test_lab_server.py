@@ -6,6 +6,7 @@ from pathlib import Path
 from threading import Event
 from urllib.parse import quote
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -121,6 +122,28 @@ def test_the_same_seed_gives_the_start_of_compare():
     (expected,) = starts_of(problem, plan(problem, candidates(problem), 60.0).chosen)
     np.testing.assert_array_equal(ready.starts[0].weights, expected.weights)
     assert ready.starts[0].weights.shape == (6, 301)
+
+
+@pytest.mark.slow
+def test_moved_numbers_compile_nothing_and_another_dimension_one_product():
+    """Rates, noise and the seed, from the message to the last warning; another dimension multiplies vectors of another length."""
+    compiled: list[str] = []
+    listening = [True]
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, *_, **__: compiled.append(event) if listening[0] and "backend_compile" in event else None
+    )
+    problem = small("teacher").replace(**{"dimension": 300})
+    with running(problem) as server, server.enter().socket() as socket:
+        asked(socket, id=1, ask="solve", problem=plain_problem(problem))
+        assert compiled
+        moved = {"training.learning_rate": 0.8, "data.noise": 0.02, "run.seed": 3}
+        for number, (dimension, most) in enumerate({300: 0, 301: 1, 420: 1}.items(), start=2):
+            compiled.clear()
+            there = problem.replace(**moved, dimension=dimension)
+            parts = asked(socket, id=number, ask="solve", problem=plain_problem(there))
+            assert {one["name"] for one in parts if one["part"] == "curve"} >= {"ode", "gradient-flow"}
+            assert len(compiled) <= most, dimension
+    listening[0] = False
 
 
 def test_what_refuses_says_why_in_place(socket):

@@ -1,6 +1,7 @@
 """Accounts as plain data for a page: curves, points of a run that arrives, refusals, verdicts."""
 
 from collections.abc import Mapping
+from math import floor, log10
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from dimfree.setting import Variable
 Part = dict[str, Any]
 _MOST = 256  # entries of an observable at one time: a page draws no more
 _QUINTILES = (0.2, 0.4, 0.6, 0.8)  # of a number that every one of very many units has
+_SAMPLE = 128  # units that stand for more, where a page shows them in a plane
+_MOST_OF_UNIT = 8  # numbers of one unit in such a sample
 
 
 class _Verdict(NamedTuple):
@@ -41,7 +44,6 @@ def curve(
         **_named(one),
         "times": problem.times[: len(seen["risk"])].tolist(),
         **_observed(problem, one, seen),
-        "variables": _variables(problem, one, seen),
         "milliseconds": round(1000 * seconds, 2),
         "share": share,
     }
@@ -57,7 +59,6 @@ def points(
         "from": first,
         "times": times.tolist(),
         **_observed(problem, one, seen),
-        "variables": _variables(problem, one, seen),
         "experiment": one.experiment,
         "steps": problem.steps(float(times[-1])) if one.experiment == Description.experiment else None,
         "steps_per_second": round(speed),
@@ -104,21 +105,54 @@ def _named(one: AnyDescription) -> Part:
 
 
 def _observed(problem: Problem, one: AnyDescription, seen: Mapping[str, Values]) -> Part:
-    """The risk with its band, and all other observables: their means, or the quintiles of very many numbers."""
-    declared, risk = _declared(problem, one), seen["risk"]
+    """The risk with its band, all other observables in the form in which a page draws them, and what they mean."""
+    declared, risk = {**setting_of(problem).variables, **one.variables}, seen["risk"]
     low, high = band(risk, one.scatters) if risk.shape[1] > 1 else (None, None)
-    others = {
-        name: _quintiles(values) if _are_many(values) else _means(declared[name], values)
-        for name, values in seen.items()
-        if name != "risk" and (values[0, 0].size <= _MOST or _are_many(values))
-    }
     ends = {name: None if end is None else _numbers(end) for name, end in (("low", low), ("high", high))}
-    return {"risk": {"mean": _numbers(risk.mean(axis=1)), **ends}, "observables": others}
+    drawn = {name: form for one in seen if one != "risk" for name, form in _drawn(declared, one, seen).items()}
+    about = {"risk": declared["risk"].meaning} | {name: meaning for name, (_, meaning) in drawn.items()}
+    return {
+        "risk": {"mean": _numbers(risk.mean(axis=1)), **ends},
+        "observables": {name: part for name, (part, _) in drawn.items()},
+        "variables": {name: {"meaning": said, "units": declared[name].units} for name, said in about.items()},
+    }
 
 
-def _are_many(values: Values) -> bool:
-    """Whether an observable is one number for each of more units than a page draws lines for."""
-    return values.ndim == 3 and values.shape[2] > _MOST
+def _drawn(declared: Mapping[str, Variable], name: str, seen: Mapping[str, Values]) -> dict[str, tuple[Part, str]]:
+    """An observable and what it means: its means over replicas, or less if it has more entries than a page draws.
+
+    Of products of very many units their diagonal is left, of one number of every unit its quintiles beside a sample, of a few
+    numbers of every unit a sample. All samples are of the same units.
+    """
+    values, about = seen[name], declared[name]
+    count = values.shape[2] if values.ndim > 2 else 0
+    few = values[0, 0].size <= _MOST
+    if few or (values.ndim == 4 and count <= _SAMPLE and values.shape[3] <= _MOST_OF_UNIT):
+        sample = {"sample": _sampled(values)} if values.ndim == 3 and count > _SAMPLE else {}
+        return {name: (_means(about, values) | sample, about.meaning)}
+    if values.ndim == 3:
+        meaning = f"{about.meaning}: quintiles over {about.dims[2]}s"
+        return {name: (_quintiles(values) | {"sample": _sampled(values)}, meaning)}
+    if values.ndim == 4 and about.dims[3] == f"{about.dims[2]}_":
+        diagonal = f"{name}_diagonal"
+        left = {diagonal: values.diagonal(axis1=2, axis2=3)}
+        return _drawn(declared, diagonal, left) if diagonal in declared and diagonal not in seen else {}
+    if values.ndim == 4 and values.shape[3] <= _MOST_OF_UNIT:
+        shown = values[:, :1, _places(count)]
+        return {name: (_means(about, shown), f"{about.meaning}: {_SAMPLE} of {count} {about.dims[2]}s")}
+    return {}
+
+
+def _places(count: int) -> Any:
+    """Which of very many units are in a sample."""
+    return np.linspace(0, count - 1, _SAMPLE).round().astype(int)
+
+
+def _sampled(values: Values) -> list[Any]:
+    """The number of some units in the first replica, with as many digits as a screen shows."""
+    shown = values[:, 0, _places(values.shape[2])]
+    largest = float(np.max(np.abs(shown), initial=0.0, where=np.isfinite(shown)))
+    return _numbers(np.round(shown, min(4 - floor(log10(largest)), 300)) if largest else shown)
 
 
 def _means(declared: Variable, values: Values) -> Part:
@@ -130,20 +164,6 @@ def _quintiles(values: Values) -> Part:
     """Of all units of all replicas."""
     found = np.quantile(values.reshape(len(values), -1), _QUINTILES, axis=1).T
     return {"dims": ["quintile"], "shape": [len(_QUINTILES)], "values": _numbers(found)}
-
-
-def _variables(problem: Problem, one: AnyDescription, seen: Mapping[str, Values]) -> Part:
-    declared = _declared(problem, one)
-
-    def meaning(name: str, values: Values) -> str:
-        said = declared[name].meaning
-        return f"{said}: quintiles over {declared[name].dims[2]}s" if _are_many(values) else said
-
-    return {name: {"meaning": meaning(name, v), "units": declared[name].units} for name, v in seen.items()}
-
-
-def _declared(problem: Problem, one: AnyDescription) -> dict[str, Variable]:
-    return {**setting_of(problem).variables, **one.variables}
 
 
 def _numbers(values: Values) -> list[Any]:

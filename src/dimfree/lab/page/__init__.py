@@ -16,12 +16,14 @@ _COMMENT = re.compile("  // [^\"'`]*$")  # at the end of a line of code, where n
 # What runs in the workers of the saved page, after the emitted theory: times, start, random numbers, verdict, one step
 # in slow motion, and the loop.
 _WORKER = ("saved_times.js", "start.js", "generator.js", "verdict.js", "slow.js", "worker.js")
+_SERVED = ("density.js", "sketches.js", "remote.js")  # what a saved page does without, and the backend
 _MAGNIFIER = ("generator.js", "slow.js", "magnifier.js")  # after the emitted chain, in a worker of the served page
 
 
 def served() -> str:
     """The page that asks a server."""
-    return _text("index.html").replace(_BACKEND, '<script src="remote.js"></script>')
+    scripts = "".join(f'<script src="{name}"></script>' for name in _SERVED)
+    return _text("index.html").replace(_BACKEND, scripts)
 
 
 def asset(name: str) -> tuple[bytes, str] | None:

@@ -75,13 +75,14 @@ const lab = (() => {
 
   const drawSide = (x, hidden) => {
     const known = panels.observables(store), names = [...known.keys()];
-    if (units.any(store)) names.push(units.NAME);
+    const plane = units.name(store);
+    if (plane) names.push(plane);
     if (sketch) names.push(sketch.title);
     if (phase && (names.length || !phase.sentence)) names.push(PHASE);
     const name = names.includes(view.observable) ? view.observable : panels.first(store, names, sketch && sketch.title);
     choices(dom.by("observable"), names, name, (one) => one);
     const sketched = !!sketch && name === sketch.title;
-    showSide(name === PHASE, name === units.NAME || sketched);
+    showSide(name === PHASE, name === plane || sketched);
     dom.by("side").classList.toggle("empty", !name);
     if (name === PHASE) {
       dom.by("account").hidden = true;
@@ -89,7 +90,7 @@ const lab = (() => {
       return;
     }
     if (!name) return;
-    if (name === units.NAME) { drawUnits(hidden); return; }
+    if (name === plane) { drawUnits(hidden); return; }
     if (sketched) { drawSketch(hidden); return; }
     const { meaning, shape } = known.get(name);
     const { shown, legend, left, theory } = panels.series(store, name, view.account);
@@ -105,11 +106,11 @@ const lab = (() => {
     if (panels.news(dom.by("side-legend"), legend)) dom.refill(dom.by("side-legend"), legend.map(([sign, text]) => dom.el("span", { class: "chip" }, plot.swatch(sign), text)));
   };
   const drawUnits = (hidden) => {
-    const { shown, legend, theory, theories, time } = units.series(store, view.account);
+    const { shown, legend, theory, theories, time, meaning, axes } = units.series(store, view.account);
     choices(dom.by("account"), theories, theory, (one) => one);
     dom.by("account").hidden = !theories.length;
-    dom.by("meaning").textContent = `every unit at t = ${values.short(time)}: its squared norm q against its overlap m with the teacher that it is closest to`;
-    side.show({ series: hidden ? [] : shown, x: { log: false, label: "m" }, y: { log: false, label: "q" } });
+    dom.by("meaning").textContent = `every unit at t = ${values.short(time)}: ${meaning}`;
+    side.show({ series: hidden ? [] : shown, x: axes[0], y: axes[1] });
     explain(legend);
   };
   const drawSketch = (hidden) => {

@@ -32,7 +32,7 @@ const curves = (() => {
       const observables = {};
       for (const [key, seen] of Object.entries(part.observables || {})) {
         const before = (old.observables || {})[key];
-        observables[key] = before ? { ...seen, values: [...before.values.slice(0, at), ...seen.values] } : seen;
+        observables[key] = before ? { ...seen, values: joined(before.values, seen.values), sample: joined(before.sample, seen.sample) } : seen;
       }
       found.set(part.name, {
         ...old, ...part, real: true, observables, variables: { ...old.variables, ...part.variables }, times: joined(old.times, part.times),

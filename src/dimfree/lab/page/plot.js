@@ -140,7 +140,8 @@ const plot = (() => {
       for (const one of picture.series) {
         const colour = pick(one.colour);
         if (one.low && one.high) band(one, colour);
-        if (one.shape) {
+        if (one.dense) density.shade(context, one, axes, { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom }, colour);
+        else if (one.shape) {
           context.fillStyle = colour;
           context.strokeStyle = pick("--card");
           context.lineWidth = 1;
