@@ -88,12 +88,20 @@ def _draw_markers(axes: Axes, found: "Scaling") -> None:
 
 def _draw_best(axes: Axes, found: "Scaling") -> None:
     f = found.curves.frontier
+    axes.set(xscale="log", yscale="log", xlabel="compute", ylabel="best size, samples")
+    axes.set_xlim(f.compute[0], f.compute[-1])
+    if not np.isfinite(f.size).any():
+        axes.set_ylim(found.curves.sizes[0], found.curves.sizes[-1])
+        axes.text(0.5, 0.5, "the best size is at an end of the list", ha="center", transform=axes.transAxes, fontsize=9)
+        return
     p, error = f.local_exponents()[0], f.exponent_errors()[0]
     middle = len(p) // 2
     size, samples = (with_error(value, error[middle]) for value in (p[middle], 1 - p[middle]))
-    axes.plot(f.compute, f.size, "-", color="#1f78b4", label=f"best size (p = {size} in the middle)")
-    axes.plot(f.compute, f.samples(), "--", color="#33a02c", label=f"samples (1 − p = {samples})")
-    axes.set(xscale="log", yscale="log", xlabel="compute", ylabel="best size, samples")
+    labels = (
+        (f"best size (p = {size} in the middle)", f"samples (1 − p = {samples})") if size else ("best size", "samples")
+    )
+    axes.plot(f.compute, f.size, "-", color="#1f78b4", label=labels[0])
+    axes.plot(f.compute, f.samples(), "--", color="#33a02c", label=labels[1])
     axes.legend(frameon=False)
 
 
@@ -106,6 +114,8 @@ def draw_plane(axes: Axes, point: tuple[float, float] = (1.0, 1.0)) -> None:
     )
     for index, name in enumerate(PHASES):
         rows, columns = np.nonzero(number == index)
+        if not len(rows):  # too thin to be seen in so large a plane
+            continue
         words = "no law" if name == "none" else name
         axes.text(
             alpha[int(np.median(columns))], beta[int(np.median(rows))], words, ha="center", va="center", fontsize=9

@@ -84,8 +84,11 @@ def said_of_table(found: Estimate) -> Iterator[str]:
 
 
 def _remedy(law: Law, found: Curves) -> str:
-    inputs = law.data.inputs_of(found.sizes[-1])
-    if found.sizes[-1] * 2 > inputs:
+    largest = found.sizes[-1]
+    if np.nanmin(found.risks) > law.population(largest).energy / 2:
+        return "nothing is learnt at this rate, and so the fewest steps are best; lower training.learning_rate or raise batch"
+    inputs = law.data.inputs_of(largest)
+    if largest * 2 > inputs:
         return f"the {inputs} inputs end the law there"
     return "extend the sizes"
 
