@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PHASES = ("none", "Ia", "Ib", "Ic", "II", "III", "IVa", "IVb")
 _COLOURS = ("#ffffff", "#a6cee3", "#cfe8f3", "#e6f3f9", "#b2df8a", "#fdbf6f", "#fb9a99", "#fddbd9")
+_BAND = "one projection"
 _CLOSE = 0.03  # of the asymptotic exponent, within which the slope is drawn
 _ALPHA, _BETA, _MARGIN, _LEAST = (0.05, 1.3), (0.0, 1.5), 0.2, 0.01
 
@@ -50,12 +51,17 @@ def draw_scaling(found: "Scaling", figure: Figure) -> None:
 
 
 def draw_risks(axes: Axes, found: "Scaling") -> None:
-    """Every size as a thin line, the frontier as a thick one, its asymptotic slope where it is met, and SGD."""
+    """Every size as a thin line, the frontier as a thick one with a band of single projections, its asymptotic slope, and SGD."""
     f, colours = found.curves.frontier, colormaps["viridis"]
     sizes, top = found.curves.sizes, np.log(found.curves.sizes[-1] / found.curves.sizes[0])
     for size, risk in list(zip(sizes, found.curves.risks, strict=True))[::2]:
         axes.plot(f.compute, risk, color=colours(np.log(size / sizes[0]) / top), lw=0.8)
     axes.plot(f.compute, f.risk, color="black", lw=2.4, label="frontier")
+    if np.isfinite(found.scatter):
+        spread = found.scatter * np.sqrt(found.best()["size"] / f.size)
+        axes.fill_between(
+            f.compute, f.risk * np.exp(-spread), f.risk * np.exp(spread), color="black", alpha=0.15, lw=0, label=_BAND
+        )
     holds = np.flatnonzero(np.abs(f.local_exponents()[1] - found.phase.loss) < _CLOSE)
     if len(holds):
         first, last = holds[0], holds[-1]
