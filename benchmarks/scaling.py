@@ -85,7 +85,7 @@ def ratios(smoke: bool) -> dict[str, float]:
         "equivalent_1e6_inputs": cpu_seconds(curve, 1e6, 1e5),
         "equivalent_1e9_inputs": cpu_seconds(curve, 1e9, 1e6),
         "equivalent_flat_in_size": cpu_seconds(curve, 1e8, 1e6) / cpu_seconds(curve, 1e8, 1e4),
-        "projection_8000_1024": cpu_seconds(projection, 8000, 1024, rounds=1),
-        "frontier_30_sizes": cpu_seconds(frontier, 30, rounds=1),
+        "projection_8000_1024": cpu_seconds(projection, 8000, 1024, rounds=3),
+        "frontier_30_sizes": cpu_seconds(frontier, 30, rounds=3),
         **of_sgd(1024, 320),
     }

@@ -71,6 +71,7 @@ def test_a_rate_above_the_limit_of_stability_is_warned_of():
     [
         ({"dimension": 300}, "size 300 is not below inputs 300: nothing is hidden; lower dimension"),
         ({"data.beta": -0.3}, r"alpha \+ beta = 0.4: the target's energy diverges with inputs"),
+        ({"data.alpha": 12.0}, "alpha = 12.0: input should be less than or equal to 5"),
         ({"network.width": 2}, "is about one linear unit; set network.width = 1"),
         ({"network.activation": "erf"}, "is about one linear unit"),
         ({"start.scale": 2.0}, r"begin at 0 and are not kept on a sphere; leave out \[start\]"),

@@ -40,6 +40,7 @@ def draws(alpha, beta, v, d, count):
         (1.2, 2.0, 1e11, 1e8),
         (0.27, 0.8, 4 * 2.0**60, 2.0**60),
         (0.6, 0.3, 110, 100),
+        (5.0, 1.0, 1e12, 1e9),
     ],
 )
 def test_sum_rules_hold_and_weights_are_positive(alpha, beta, v, d):
@@ -61,6 +62,22 @@ def test_rules_that_miss_their_sums_are_refused(monkeypatch):
     monkeypatch.setattr(measures, "gauss_rules", broken)
     with pytest.raises(RefusalError, match=r"size 20 misses its sum rules by 1.0e-03"):
         equivalent(power_law(0.7, 1.2, 300), 20)
+
+
+def test_variances_that_fall_out_of_the_range_of_numbers_are_refused():
+    with pytest.raises(RefusalError, match=r"size 1e\+16 misses its sum rules by .*; choose another size"):
+        equivalent(power_law(5.0, 1.0, 1e19), 1e16)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "shares"),
+    [(1.0, 0.7, (0.55, 0.79, 0.92, 0.992, 0.999)), (0.7, 1.2, (0.30, 0.50, 0.66, 0.87, 0.95))],
+)
+def test_few_inputs_take_as_much_of_the_capacity_as_the_sheet_says(alpha, beta, shares):
+    """docs/theory/scaling.md, section 7: what no weights reach at 2, 4, 10, 100, 1000 inputs for every feature."""
+    whole = companion.capacity(power_law(alpha, beta, 1e12), 1e4)[1]
+    found = [companion.capacity(power_law(alpha, beta, 1e4 * ratio), 1e4)[1] / whole for ratio in (2, 4, 10, 100, 1000)]
+    np.testing.assert_allclose(found, shares, atol=0.007)
 
 
 def test_nodes_of_a_power_law_stand_for_all_its_modes():

@@ -14,11 +14,12 @@ from dimfree.onepass.projected import companion
 from dimfree.onepass.projected.phases import phase
 from dimfree.onepass.projected.schedules import rates
 from dimfree.onepass.projected.step_by_step import stepwise_risks
-from dimfree.questions.scaling.figure import draw_plane
+from dimfree.questions.scaling.figure import draw_plane, draw_risks
 from dimfree.questions.scaling.theory import Curves, Law
 from dimfree.questions.scaling.warnings import said_of
 from dimfree.questions.scaling.what_if import best_of_schedule
 from dimfree.readings.frontier import lowest
+from stages import gating
 
 
 @pytest.fixture(scope="module")
@@ -140,12 +141,28 @@ def test_an_unstable_rate_is_refused_with_the_limit():
         df.scaling(given, compute=(1e4, 1e6))
 
 
-def test_a_best_size_at_the_end_of_the_list_is_no_number():
-    found = df.scaling(compute=(1e4, 1e6), largest=100)
+@pytest.mark.parametrize("largest", gating([400, 30], [30]))
+def test_a_best_size_at_the_end_of_the_list_is_no_number(largest, tmp_path):
+    """In the figure, too: with 30 no budget has a best size."""
+    found = df.scaling(compute=(1e4, 1e6), largest=largest)
     assert np.isnan(found.curves.frontier.size[-1])
+    assert np.isfinite(found.curves.frontier.size).any() == (largest == 400)
     said = " ".join(found.summary().split())
     assert "the best size is the largest of the list 8 to" in said
     assert "no best size among those of the list" in said
+    assert np.isnan([found.best()[name] for name in ("size", "samples", "risk", "learning_rate")]).all()
+    found.plot(tmp_path / "scaling.png")
+    assert (tmp_path / "scaling.png").stat().st_size > 10_000
+
+
+def test_where_nothing_is_learnt_longer_lists_of_sizes_are_no_remedy():
+    given = df.Problem(data={"kind": "power-law", "noise": 1e6}, training={"learning_rate": 0.1})
+    said = " ".join(df.scaling(given, budget_flops=6e5, largest=1000).summary().split())
+    assert (
+        "the best size is the largest of the list 8 to 724, and so it is not given: nothing is learnt at this rate"
+        in said
+    )
+    assert "lower training.learning_rate or raise batch" in said
 
 
 def test_a_best_size_below_the_list_is_another_sentence():
@@ -171,6 +188,7 @@ def test_few_inputs_and_label_noise_are_warned_of():
     given = df.Problem(data={"kind": "power-law", "noise": 0.1, "inputs": {"per_size": 2.0}})
     said = " ".join(df.scaling(given, budget_flops=6e5).summary().split())
     assert "Inputs are 2 times the size" in said
+    assert "what no weights reach is 70 % below that of the power law" in said
     assert "Label noise 0.1 with a constant rate: the frontier ends near a risk of" in said
 
 
@@ -179,6 +197,16 @@ def test_one_projection_scatters_and_the_answer_says_by_how_much(answer):
     size = answer.best()["size"]
     assert 1.0 < answer.scatter * np.sqrt(size) < 3.5
     assert f"scatters by {100 * answer.scatter:.0f} % around this risk" in " ".join(answer.summary().split())
+
+
+def test_the_band_of_the_figure_is_the_scatter_of_one_projection(answer):
+    axes = Figure().subplots()
+    draw_risks(axes, answer)
+    (band,) = (one for one in axes.collections if one.get_label() == "one projection")
+    corners = band.get_paths()[0].vertices
+    middle = answer.curves.frontier.compute[len(answer.curves.frontier.compute) // 2]
+    low, high = np.sort(np.unique(corners[np.isclose(corners[:, 0], middle), 1]))
+    np.testing.assert_allclose(np.log(high / low) / 2, answer.scatter, rtol=0.01)
 
 
 @pytest.mark.slow
@@ -237,7 +265,7 @@ def test_phases_of_the_figure_are_those_of_the_sheet():
 
 
 def test_the_plane_of_phases_has_room_for_its_point():
-    for point in ((0.7, 1.2), (1.6, 2.4), (1.5, -0.6), (0.03, 0.6)):
+    for point in ((0.7, 1.2), (1.6, 2.4), (1.5, -0.6), (0.03, 0.6), (0.7, 1000.0)):
         axes = Figure().subplots()
         draw_plane(axes, point)
         for (low, high), at in zip((axes.get_xlim(), axes.get_ylim()), point, strict=True):

@@ -10,6 +10,10 @@ from dimfree.onepass.projected.population import power_law
 from dimfree.readings.frontier import Frontier, lowest
 
 _RATE = 0.5  # over the trace
+_ROOM, _MORE_ROOM = (
+    24,
+    2400,
+)  # largest size over what the phase says; without the noise of the steps larger sizes are best
 
 
 def inputs_of(alpha: float, size: float) -> float:
@@ -20,7 +24,8 @@ def inputs_of(alpha: float, size: float) -> float:
 def frontier(alpha: float, beta: float, compute: Float[np.ndarray, " c"], *, kernel: bool) -> Frontier:
     """The frontier at one sample a step and the rate 0.5/trace; without `kernel`, wrongly, without the noise of the steps."""
     low, high = (float(C) ** min(phase(alpha, beta).size, 0.6) for C in (compute[0], compute[-1]))
-    spread = 2.0 ** np.arange(np.log2(max(low / 24, 8.0)), np.log2(high * 24), 0.5)
+    top = high * (_ROOM if kernel else _MORE_ROOM)
+    spread = 2.0 ** np.arange(np.log2(max(low / _ROOM, 8.0)), np.log2(top), 0.5)
     sizes, risks = np.unique(np.round(spread)), []
     for d in sizes:
         population = power_law(alpha, beta, inputs_of(alpha, d))

@@ -87,6 +87,7 @@ class ScalingDigits(Entry[xr.Dataset]):
                 0,
                 2.0,
             ),
+            Claim("largest |z| of these", float(np.abs(z).max()), 0, 3.0),
             Claim(
                 "largest |rows/exact mean - 1|, over projections", float(np.abs(ratio.mean("seed") - 1).max()), 0.0, 0.1
             ),

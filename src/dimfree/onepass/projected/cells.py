@@ -27,7 +27,7 @@ def _gaps(population: Population, d: float, top: float) -> list[tuple[float, flo
     """Cuts in gaps, each with the band between it and the cut above, if only one mode has its band there."""
     h, found, above, first = population.h, [], top, 0
     for number in population.lasts[:-1]:
-        middle = float(np.sqrt(h[number] * h[number + 1]))
+        middle = float(np.sqrt(h[number]) * np.sqrt(h[number + 1]))
         if crowding(population, -1 / middle) >= d:  # no gap here
             continue
         cut = inverse(population, d, -1 / middle)

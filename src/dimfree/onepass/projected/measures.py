@@ -4,6 +4,7 @@ For a drawn projection both sit on its eigenvalues; without one they are Gauss r
 rules, which are exact identities, tell how far the rules are from what they stand for.
 """
 
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from dimfree.onepass.projected.population import Population
 
 Vector = Float[np.ndarray, " _"]
 _TRUSTED = 1e-5  # relative error of a sum rule
+_SMALL, _LARGE = 64, 2048  # features of a projection between which one thread is as good as several
 
 
 class Measures(NamedTuple):
@@ -59,8 +61,10 @@ def drawn(h: Vector, b: Vector, W: Float[np.ndarray, "v d"]) -> Drawn:
     from scipy.linalg.blas import dsyrk
 
     A = np.sqrt(h)[:, None] * W
-    K = dsyrk(1.0, A.T, lower=1)  # its lower half
-    values, U = eigh(K, lower=True, overwrite_a=True, check_finite=False, driver="evd")
+    alone = _SMALL < A.shape[1] <= _LARGE
+    with threadpool_limits(1) if alone else nullcontext():  # on a busy machine threads wait longer than they work
+        K = dsyrk(1.0, A.T, lower=1)  # its lower half
+        values, U = eigh(K, lower=True, overwrite_a=True, check_finite=False, driver="evd")
     values, U = values[::-1], U[:, ::-1]
     along = U.T @ (A.T @ (np.sqrt(h) * b))
     theta = along / values

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PHASES = ("none", "Ia", "Ib", "Ic", "II", "III", "IVa", "IVb")
 _COLOURS = ("#ffffff", "#a6cee3", "#cfe8f3", "#e6f3f9", "#b2df8a", "#fdbf6f", "#fb9a99", "#fddbd9")
+_BAND = "one projection"
 _CLOSE = 0.03  # of the asymptotic exponent, within which the slope is drawn
 _ALPHA, _BETA, _MARGIN, _LEAST = (0.05, 1.3), (0.0, 1.5), 0.2, 0.01
 
@@ -50,12 +51,17 @@ def draw_scaling(found: "Scaling", figure: Figure) -> None:
 
 
 def draw_risks(axes: Axes, found: "Scaling") -> None:
-    """Every size as a thin line, the frontier as a thick one, its asymptotic slope where it is met, and SGD."""
+    """Every size as a thin line, the frontier as a thick one with a band of single projections, its asymptotic slope, and SGD."""
     f, colours = found.curves.frontier, colormaps["viridis"]
     sizes, top = found.curves.sizes, np.log(found.curves.sizes[-1] / found.curves.sizes[0])
     for size, risk in list(zip(sizes, found.curves.risks, strict=True))[::2]:
         axes.plot(f.compute, risk, color=colours(np.log(size / sizes[0]) / top), lw=0.8)
     axes.plot(f.compute, f.risk, color="black", lw=2.4, label="frontier")
+    if np.isfinite(found.scatter):
+        spread = found.scatter * np.sqrt(found.best()["size"] / f.size)
+        axes.fill_between(
+            f.compute, f.risk * np.exp(-spread), f.risk * np.exp(spread), color="black", alpha=0.15, lw=0, label=_BAND
+        )
     holds = np.flatnonzero(np.abs(f.local_exponents()[1] - found.phase.loss) < _CLOSE)
     if len(holds):
         first, last = holds[0], holds[-1]
@@ -88,12 +94,20 @@ def _draw_markers(axes: Axes, found: "Scaling") -> None:
 
 def _draw_best(axes: Axes, found: "Scaling") -> None:
     f = found.curves.frontier
+    axes.set(xscale="log", yscale="log", xlabel="compute", ylabel="best size, samples")
+    axes.set_xlim(f.compute[0], f.compute[-1])
+    if not np.isfinite(f.size).any():
+        axes.set_ylim(found.curves.sizes[0], found.curves.sizes[-1])
+        axes.text(0.5, 0.5, "the best size is at an end of the list", ha="center", transform=axes.transAxes, fontsize=9)
+        return
     p, error = f.local_exponents()[0], f.exponent_errors()[0]
     middle = len(p) // 2
     size, samples = (with_error(value, error[middle]) for value in (p[middle], 1 - p[middle]))
-    axes.plot(f.compute, f.size, "-", color="#1f78b4", label=f"best size (p = {size} in the middle)")
-    axes.plot(f.compute, f.samples(), "--", color="#33a02c", label=f"samples (1 − p = {samples})")
-    axes.set(xscale="log", yscale="log", xlabel="compute", ylabel="best size, samples")
+    labels = (
+        (f"best size (p = {size} in the middle)", f"samples (1 − p = {samples})") if size else ("best size", "samples")
+    )
+    axes.plot(f.compute, f.size, "-", color="#1f78b4", label=labels[0])
+    axes.plot(f.compute, f.samples(), "--", color="#33a02c", label=labels[1])
     axes.legend(frameon=False)
 
 
@@ -106,6 +120,8 @@ def draw_plane(axes: Axes, point: tuple[float, float] = (1.0, 1.0)) -> None:
     )
     for index, name in enumerate(PHASES):
         rows, columns = np.nonzero(number == index)
+        if not len(rows):  # too thin to be seen in so large a plane
+            continue
         words = "no law" if name == "none" else name
         axes.text(
             alpha[int(np.median(columns))], beta[int(np.median(rows))], words, ha="center", va="center", fontsize=9

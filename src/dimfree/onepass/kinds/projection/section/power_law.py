@@ -1,9 +1,9 @@
 """Power-law random features (docs/theory/scaling.md, section 0)."""
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from dimfree.onepass.kinds.projection.section.behind import Modes, ProjectedData
 from dimfree.problem.section import Section
@@ -11,6 +11,8 @@ from dimfree.problem.section import Section
 if TYPE_CHECKING:
     from dimfree.onepass.problem import OnePassProblem
     from dimfree.onepass.projected.population import Population
+
+_STEEPEST = 5.0  # beyond it variances of many inputs are 0 in rounding
 
 
 class PerSize(Section):
@@ -29,7 +31,7 @@ class PowerLaw(ProjectedData):
     """
 
     kind: Literal["power-law"] = "power-law"
-    alpha: PositiveFloat = 0.7  # the j-th input has variance j^(-2 alpha)
+    alpha: Annotated[float, Field(gt=0, le=_STEEPEST)] = 0.7  # the j-th input has variance j^(-2 alpha)
     beta: float = 1.2  # the j-th input counts j^(-beta) in the label
     inputs: PositiveInt | PerSize = PerSize(per_size=8.0)
     noise: NonNegativeFloat = 0.0
