@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp, ttest_ind
 
 import dimfree as df
-from dimfree.questions.temperature.answer import temperature
+from dimfree.questions.temperature.answer import Account, Temperature, temperature
 
 NUMBERS = {"learning_rate": 0.3, "loss": "square", "weight_decay": 0.3, "batch_fraction": 0.4}
 RUN = {"until": 24.0, "points": 2, "spacing": "linear"}
@@ -49,6 +50,21 @@ def test_twins_agree_with_the_theory():
     off, error = found.deviation()
     assert found.names == ("dmft", "simulation")
     assert abs(off) < 4.5 * max(error, found.value * (2 / 400 / 8) ** 0.5)
+
+
+def test_chance_is_that_of_student():
+    """The error of few seeds is itself uncertain; an exact theory has none."""
+    lag, slopes = np.arange(4.0), 0.25 + np.array([0.02, 0.05, -0.01, 0.03])
+    exact = Account("dmft", lag, lag[None], 0.25 * lag[None])
+    runs = Account("simulation", lag, np.tile(lag, (4, 1)), slopes[:, None] * lag)
+    found = Temperature(network(), (exact, runs), 0.0, None)
+    expected = ttest_1samp(slopes, 0.25).pvalue
+    assert found.chance() == pytest.approx(expected, rel=1e-6)
+    assert f"with 4 seeds chance alone makes it as large in {100 * expected:.2g} % of all cases" in found.summary()
+    assert found.values()["deviation"]["chance"] == found.chance()
+    scattered = Account("dmft", lag, np.tile(lag, (3, 1)), (0.25 + np.array([[0.01], [0.0], [-0.01]])) * lag)
+    both = Temperature(network(), (scattered, runs), 0.0, None)
+    assert both.chance() == pytest.approx(ttest_ind(slopes, [0.26, 0.25, 0.24], equal_var=False).pvalue, rel=1e-6)
 
 
 def test_units_that_bend_have_no_response():
