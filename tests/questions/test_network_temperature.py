@@ -1,5 +1,7 @@
 """Effective temperatures of networks on data sets: one unit is what it was, and twins of two units agree with the theory."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import ttest_1samp, ttest_ind
@@ -44,12 +46,13 @@ def test_langevin_noise_of_two_units_has_its_own_temperature_as_the_step_vanishe
 
 
 @pytest.mark.slow
-def test_twins_agree_with_the_theory():
-    """The error of a few seeds is not known well: |dw|² of 2 x 200 weights scatters by sqrt(2/400) from seed to seed."""
-    found = temperature(network(**{"training.temperature": 0.1, "training.weight_decay": 0.5}), seeds=8)
-    off, error = found.deviation()
+def test_twins_agree_with_the_theory_and_not_with_a_colder_one():
+    heat = {"training.temperature": 0.1, "training.weight_decay": 0.5}
+    found = temperature(network(**heat), seeds=16)
     assert found.names == ("dmft", "simulation")
-    assert abs(off) < 4.5 * max(error, found.value * (2 / 400 / 8) ** 0.5)
+    assert found.chance() > 1e-3
+    colder = temperature(network(**heat | {"training.temperature": 0.08}))
+    assert replace(found, accounts=(colder.accounts[0], found.accounts[1])).chance() < 1e-5
 
 
 def test_chance_is_that_of_student():
