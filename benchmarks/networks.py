@@ -11,6 +11,7 @@ from clock import Bar
 from dimfree.dataset.committee.descent import run_network
 from dimfree.dataset.committee.paths import solve_paths
 from dimfree.dataset.committee.problem_model import network_model, network_start
+from dimfree.dataset.committee.taught import risks
 
 BARS = {
     "network_paths_steps": Bar(True, 5.5),
@@ -20,7 +21,7 @@ BARS = {
 
 
 def ratios(smoke: bool) -> dict[str, float]:
-    """80 steps over 40, 8 units over 4; CPU seconds times squared error bars, 8000 paths over dimension 1000."""
+    """80 steps over 40, 8 units over 4; CPU seconds times squared error bars of M, Q and losses, 8000 paths over d = 1000."""
     steps, paths, d, runs = (4, 400, 40, 3) if smoke else (40, 4000, 1000, 48)  # variances of few runs are a third off
     short, long = (path_seconds(2, count, paths) for count in (steps, 2 * steps))
     few, many = (path_seconds(p, steps // 2, paths) for p in (4, 8))
@@ -29,7 +30,7 @@ def ratios(smoke: bool) -> dict[str, float]:
     return {
         "network_paths_steps": long / short,
         "network_paths_units": many / few,
-        "network_paths_over_sgd": price(theory) / price(real),
+        "network_paths_over_sgd": float(np.exp(np.mean(np.log(prices(theory) / prices(real))))),
     }
 
 
@@ -56,16 +57,20 @@ def path_seconds(p: int, steps: int, paths: int) -> float:
     return best
 
 
-def timed(solver: Any, p: int, steps: int, d: int, number: int, *more: int) -> tuple[float, np.ndarray]:
-    """CPU seconds and M at the end of one ensemble or one data set."""
+def timed(solver: Any, p: int, steps: int, d: int, number: int, *more: int) -> tuple[float, list[np.ndarray]]:
+    """CPU seconds of one ensemble or one data set, and its observables at the end."""
     model, start = case(p, d)
     asked = np.arange(steps + 1) if solver is run_network else steps
     started = time.process_time()
     found = solver(model, start, asked, jax.random.key(number), *more)
-    return time.process_time() - started, found.M[-1]
+    taken = time.process_time() - started
+    risk = risks(model, found.M[-1:], found.Q[-1:], found.a[-1:])
+    return taken, [found.M[-1], found.Q[-1], found.train_loss[-1:], risk]
 
 
-def price(runs: list[tuple[float, np.ndarray]]) -> float:
-    """CPU seconds that an error bar of one would take: those of a run times the variance between runs; the first compiles."""
+def prices(runs: list[tuple[float, list[np.ndarray]]]) -> np.ndarray:
+    """CPU seconds that an error bar of one would take for every observable: those of a run (the first compiles) times the
+    variance between runs."""
     seconds = np.median([taken for taken, _ in runs[1:]])
-    return float(seconds * np.stack([M for _, M in runs]).var(axis=0, ddof=1).mean())
+    values = zip(*(seen for _, seen in runs), strict=True)
+    return np.array([seconds * np.stack(one).var(axis=0, ddof=1).mean() for one in values])

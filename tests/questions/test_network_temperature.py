@@ -1,10 +1,13 @@
 """Effective temperatures of networks on data sets: one unit is what it was, and twins of two units agree with the theory."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp, ttest_ind
 
 import dimfree as df
-from dimfree.questions.temperature.answer import temperature
+from dimfree.questions.temperature.answer import Account, Temperature, temperature
 
 NUMBERS = {"learning_rate": 0.3, "loss": "square", "weight_decay": 0.3, "batch_fraction": 0.4}
 RUN = {"until": 24.0, "points": 2, "spacing": "linear"}
@@ -43,12 +46,28 @@ def test_langevin_noise_of_two_units_has_its_own_temperature_as_the_step_vanishe
 
 
 @pytest.mark.slow
-def test_twins_agree_with_the_theory():
-    """The error of a few seeds is not known well: |dw|² of 2 x 200 weights scatters by sqrt(2/400) from seed to seed."""
-    found = temperature(network(**{"training.temperature": 0.1, "training.weight_decay": 0.5}), seeds=8)
-    off, error = found.deviation()
+def test_twins_agree_with_the_theory_and_not_with_a_colder_one():
+    heat = {"training.temperature": 0.1, "training.weight_decay": 0.5}
+    found = temperature(network(**heat), seeds=16)
     assert found.names == ("dmft", "simulation")
-    assert abs(off) < 4.5 * max(error, found.value * (2 / 400 / 8) ** 0.5)
+    assert found.chance() > 1e-3
+    colder = temperature(network(**heat | {"training.temperature": 0.08}))
+    assert replace(found, accounts=(colder.accounts[0], found.accounts[1])).chance() < 1e-5
+
+
+def test_chance_is_that_of_student():
+    """The error of few seeds is itself uncertain; an exact theory has none."""
+    lag, slopes = np.arange(4.0), 0.25 + np.array([0.02, 0.05, -0.01, 0.03])
+    exact = Account("dmft", lag, lag[None], 0.25 * lag[None])
+    runs = Account("simulation", lag, np.tile(lag, (4, 1)), slopes[:, None] * lag)
+    found = Temperature(network(), (exact, runs), 0.0, None)
+    expected = ttest_1samp(slopes, 0.25).pvalue
+    assert found.chance() == pytest.approx(expected, rel=1e-6)
+    assert f"with 4 seeds chance alone makes it as large in {100 * expected:.2g} % of all cases" in found.summary()
+    assert found.values()["deviation"]["chance"] == found.chance()
+    scattered = Account("dmft", lag, np.tile(lag, (3, 1)), (0.25 + np.array([[0.01], [0.0], [-0.01]])) * lag)
+    both = Temperature(network(), (scattered, runs), 0.0, None)
+    assert both.chance() == pytest.approx(ttest_ind(slopes, [0.26, 0.25, 0.24], equal_var=False).pvalue, rel=1e-6)
 
 
 def test_units_that_bend_have_no_response():

@@ -1,7 +1,7 @@
 """Linear networks on a data set, exactly: training on too long, momentum, and a second layer that learns.
 
-docs/theory/committee-dmft.md, sections 4, 5.6 and 5.7. Theories are exact at infinite dimension, but for two erf units, which are
-trained too long by paths; markers are real training.
+docs/theory/committee-dmft.md, sections 4, 5.6 and 5.7. Theories are exact at infinite dimension, but for two erf units, whose
+theory is solved by paths; markers are real training.
 """
 
 from typing import Any, ClassVar
@@ -26,6 +26,7 @@ from dimfree.progress import PartWatcher
 
 _STEP = "step"
 _ERF_STEPS = 40
+_LONG, _NEAR_ONE = 400, (0.8, 1.0, 1.25)  # steps, and samples per dimension for which so many are taken
 
 
 def _linear(samples: float, noise: float, norm: float, steps: int, rate: float, **training: Any) -> NetworkProblem:
@@ -36,6 +37,17 @@ def _linear(samples: float, noise: float, norm: float, steps: int, rate: float, 
         training=NetworkMultiPass(learning_rate=rate, **training),
         start=OverlapStart(Q=((norm, 0.0), (0.0, norm)), M=((0.0,), (0.0,))),
         run=Run(until=steps * rate, points=steps + 1, spacing="linear"),
+    )
+
+
+def _erf(noise: float, rate: float, **training: Any) -> NetworkProblem:
+    """Two erf units and one erf teacher, with two samples per dimension."""
+    return NetworkProblem(
+        data=DataSetTeacher(units=1, samples=2.0, noise=noise),
+        network=TwoLayer(width=2),
+        training=NetworkMultiPass(learning_rate=rate, **training),
+        start=OverlapStart(Q=((1.0, 0.0), (0.0, 1.0)), M=((0.3,), (-0.1,))),
+        run=Run(until=_ERF_STEPS * rate, points=_ERF_STEPS + 1, spacing="linear"),
     )
 
 
@@ -61,17 +73,10 @@ class OverfittingInTime(Entry[xr.DataTree]):
             real = {"dimension": self.dimension, "run.replicas": self.seeds * (4 if full else 1)}
             runs = (MultiPassSGD(), DMFT()) if alpha == 1 else (DMFT(),)
             cases[str(alpha)] = Case(problem.replace(**real), runs)
-        return cases | {"erf": Case(self.erf(), (DMFT(),))}
-
-    def erf(self) -> NetworkProblem:
-        """Two erf units and one erf teacher, with two samples per dimension and a tenth of the noise."""
-        return NetworkProblem(
-            data=DataSetTeacher(units=1, samples=2.0, noise=self.noise / 10),
-            network=TwoLayer(width=2),
-            training=NetworkMultiPass(learning_rate=1.5),
-            start=OverlapStart(Q=((1.0, 0.0), (0.0, 1.0)), M=((0.3,), (-0.1,))),
-            run=Run(until=_ERF_STEPS * 1.5, points=_ERF_STEPS + 1, spacing="linear"),
-        )
+        for alpha in _NEAR_ONE:
+            longer = _linear(alpha, self.noise, 0.1, _LONG, 0.3).replace(**{"run.points": 3})
+            cases[f"long {alpha}"] = Case(longer, (DMFT(),))
+        return cases | {"erf": Case(_erf(self.noise / 10, 1.5), (DMFT(),))}
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         return run_cases(self.cases(full), watch)
@@ -81,6 +86,7 @@ class OverfittingInTime(Entry[xr.DataTree]):
         risks = {alpha: self._theory(data, alpha)["risk"].values[:, 0] for alpha in self.samples}
         best = {alpha: int(np.argmin(risk)) for alpha, risk in risks.items()}
         lost = {alpha: float(risk[-1] - risk.min()) for alpha, risk in risks.items()}
+        longest = [float(values_of(data, f"long {alpha}/dmft", "risk")[-1, 0]) for alpha in _NEAR_ONE]
         return (
             Claim("the earliest of all best times, in steps", min(best.values()), 5, 9),
             Claim("the latest", max(best.values()), 5, 9),
@@ -90,6 +96,10 @@ class OverfittingInTime(Entry[xr.DataTree]):
                 max(lost, key=lambda one: lost[one]),
                 1.0,
                 1.0,
+            ),
+            Claim(f"risk after {_LONG} steps with as many samples as dimensions", longest[1], 1.1853, 1.1863),
+            Claim(
+                "the same over the larger one of 0.8 and 1.25 times as many", longest[1] / max(longest[::2]), 1.30, 1.32
             ),
             Claim("risk at the end with 2 samples per dimension, noise/2", float(risks[2.0][-1]), 0.2495, 0.2505),
             Claim(
@@ -165,16 +175,14 @@ class MomentumOnData(Entry[xr.DataTree]):
     dimension: int = 400
     seeds: int = 12
     momenta: tuple[float, ...] = (0.0, 0.5, 0.8, 0.9)
+    bent: tuple[float, ...] = (0.0, 0.7)  # of two erf units
 
     def cases(self, full: bool) -> dict[str, Case]:
         """Theory and experiment of each; `full` has four times the data sets."""
         real = {"dimension": self.dimension, "run.replicas": self.seeds * (4 if full else 1)}
-        return {
-            str(beta): Case(
-                _linear(1.3, 0.0, 0.5, 100, self.rate, momentum=beta).replace(**real), (MultiPassSGD(), DMFT())
-            )
-            for beta in self.momenta
-        }
+        problems = {str(beta): _linear(1.3, 0.0, 0.5, 100, self.rate, momentum=beta) for beta in self.momenta}
+        problems |= {f"erf {beta}": _erf(0.05, 0.5, momentum=beta) for beta in self.bent}
+        return {name: Case(problem.replace(**real), (MultiPassSGD(), DMFT())) for name, problem in problems.items()}
 
     def measure(self, full: bool, watch: PartWatcher) -> xr.DataTree:
         return run_cases(self.cases(full), watch)
@@ -193,6 +201,24 @@ class MomentumOnData(Entry[xr.DataTree]):
                 0.0,
                 4.0,
             ),
+            *self._erf_claims(data),
+        )
+
+    def _erf_claims(self, data: xr.DataTree) -> tuple[Claim, ...]:
+        """Momentum is faster at first, and ends at a higher risk."""
+        plain, heavy = (values_of(data, f"erf {beta}/dmft", "risk").mean(axis=1) for beta in self.bent)
+        return (
+            Claim(
+                "two erf units: risk after 5 steps with momentum 0.7 over that without", heavy[5] / plain[5], 0.69, 0.74
+            ),
+            Claim("two erf units: risk after 40 steps with momentum 0.7", float(heavy[-1]), 0.0380, 0.0387),
+            Claim("the same over that without momentum", float(heavy[-1] / plain[-1]), 1.23, 1.31),
+            Claim(
+                "two erf units: real training against dmft, in standard errors: largest of risk and loss",
+                largest(data, tuple(f"erf {beta}" for beta in self.bent), "dmft", ("risk", "train_loss")),
+                0.0,
+                4.5,
+            ),
         )
 
     def steps_until(self, data: xr.DataTree, beta: float) -> int:
@@ -206,8 +232,8 @@ class MomentumOnData(Entry[xr.DataTree]):
 
     def draw(self, data: xr.DataTree, figure: Figure) -> None:
         """Draw risks against time."""
-        figure.set_size_inches(7.5, 4.4)
-        axes = figure.subplots()
+        figure.set_size_inches(11, 4.4)
+        axes, bent = figure.subplots(1, 2)
         for number, beta in enumerate(self.momenta):
             exact, real = (
                 values_of(data, f"{beta}/dmft", "risk")[:, 0],
@@ -218,7 +244,13 @@ class MomentumOnData(Entry[xr.DataTree]):
             axes.plot(at, real[at], "o", mfc="none", color=colour, ms=4)
         axes.axhline(0.01, color="0.5", lw=0.8)
         axes.set(yscale="log", xlabel=_STEP, ylabel="risk (lines: theory; markers: real training)", ylim=(1e-6, 1))
-        axes.legend()
+        axes.legend(title="linear units, no noise")
+        for number, beta in enumerate(self.bent):
+            pair = (data[f"erf {beta}/{name}"].to_dataset() for name in ("multi-pass", "dmft"))
+            real, limit = (run.assign_coords(time=np.arange(_ERF_STEPS + 1)) for run in pair)
+            draw_pair(bent, real, limit, "risk", COLOURS[3 * number], f"momentum {beta:g}", 3 * number)
+        bent.set(yscale="log", xlabel=_STEP, ylabel="risk (± 2 s.e.)")
+        bent.legend(title="erf units, noisy labels")
         figure.suptitle(self.title)
 
     def seconds(self, full: bool) -> float:

@@ -48,7 +48,9 @@ _NUMBERS = {
 }
 
 
-class _Case(NamedTuple):
+class Case(NamedTuple):
+    """A network, its start, and the steps at which it is observed."""
+
     model: CommitteeModel
     start: CommitteeStart
     at: "np.ndarray[tuple[int], np.dtype[np.int64]]"
@@ -80,7 +82,7 @@ def items(content: Values) -> Iterator[tuple[str, str, Values, Values, float, fl
 
 def linear(inputs: Values) -> Values:
     """The exact closure: observables at the times asked for, two-time functions and kernels at the pairs asked for."""
-    model, start, at = _case(inputs)
+    model, start, at = case_of(inputs)
     found = solve_linear(model, start, inputs["steps"])
     pairs = {
         f"{name}_{column}": [getattr(found, column)[row["t"], row["s"]].tolist() for row in inputs[name]]
@@ -93,7 +95,7 @@ def linear(inputs: Values) -> Values:
 
 def giant_steps(inputs: Values) -> Values:
     """Two steps by quadrature, on one batch and on fresh ones."""
-    model, start, at = _case(inputs)
+    model, start, at = case_of(inputs)
     reused, fresh = (two_steps(model, start, reused=same) for same in (True, False))
     seen = {name: np.asarray(getattr(reused, name))[at] for name in ("M", "Q")}
     return seen | {f"fresh_{name}": np.asarray(getattr(fresh, name))[at] for name in ("M", "Q")}
@@ -101,7 +103,7 @@ def giant_steps(inputs: Values) -> Values:
 
 def fresh(inputs: Values) -> Values:
     """The recursion of one pass."""
-    model, start, at = _case(inputs)
+    model, start, at = case_of(inputs)
     found = solve_fresh(model, start, inputs["steps"])
     M, Q = found.M[at], found.Q[at]
     return {"M": M, "Q": Q, "risk": risks(model, M, Q, np.broadcast_to(start.a, (len(at), len(start.a))))}
@@ -109,19 +111,19 @@ def fresh(inputs: Values) -> Values:
 
 def paths(inputs: Values) -> Values:
     """The path DMFT: means and standard errors over ensembles of this run."""
-    model, start, at = _case(inputs)
+    model, start, at = case_of(inputs)
     steps, count = inputs["steps"], _PATHS * max(1, _LONG // inputs["steps"])
     keys = jax.random.split(jax.random.key(11), _ENSEMBLES)
     found = [solve_paths(model, start, steps, key, count) for key in keys]
-    everything = [_seen(model, *(np.asarray(part)[at] for part in one[:4])) for one in found]
+    everything = [observables(model, *(np.asarray(part)[at] for part in one[:4])) for one in found]
     return _mean_and_error(everything, _paths_of(inputs["solver"]) / (_ENSEMBLES * count))
 
 
 def sgd(inputs: Values) -> Values:
     """Real training on data sets of this run."""
-    model, start, at = _case(inputs)
+    model, start, at = case_of(inputs)
     keys = jax.random.split(jax.random.key(12), _DATA_SETS)
-    everything = [_seen(model, *run_network(model, start, at, key)[:4]) for key in keys]
+    everything = [observables(model, *run_network(model, start, at, key)[:4]) for key in keys]
     return _mean_and_error(everything, inputs["seeds"] / _DATA_SETS)
 
 
@@ -130,7 +132,7 @@ def risk_of(inputs: Values) -> Values:
     blank = {"alpha": 1.0, "eta": 1.0, "b": 1.0, "protocol": "vanilla", "noise": 0.0, "tau": 0.0}
     none = dict.fromkeys(("lam", "eta_a", "lam_a", "beta", "temp"), 0.0)
     rest = {"labels": "real", "loss": "square", "rescale": False, "spherical": False, "t_index": [0]}
-    model = _case(blank | none | rest | inputs | {"M0": inputs["M"], "Q0": inputs["Q"]}).model
+    model = case_of(blank | none | rest | inputs | {"M0": inputs["M"], "Q0": inputs["Q"]}).model
     M, Q, a = (np.asarray(inputs[name])[None] for name in ("M", "Q", "a"))
     return {"value": float(risks(model, M, Q, a)[0])}
 
@@ -152,13 +154,14 @@ def within_errors(expected: Values, found: Values, atol: float) -> Iterator[str]
             )
 
 
-def _seen(
+def observables(
     model: CommitteeModel,
     M: Numbers,
     Q: Numbers,
     a: Numbers,
     loss: Numbers,
 ) -> Values:
+    """Overlaps and losses, with the risk where it is known."""
     known = isinstance(model.target, Committee) and model.square
     return {"M": M, "Q": Q, "a": a, "train_loss": loss} | ({"risk": risks(model, M, Q, a)} if known else {})
 
@@ -177,7 +180,8 @@ def _paths_of(solver: str) -> float:
     return float(words[words.index("ensembles") - 1]) * float(words[words.index("paths") - 1])
 
 
-def _case(inputs: Values) -> _Case:
+def case_of(inputs: Values) -> Case:
+    """What a file says of a run."""
     P = jnp.asarray(inputs["P"] if inputs["P"] is not None else np.eye(inputs["k"]))
     numbers = {ours: jnp.asarray(float(inputs[theirs])) for theirs, ours in _NUMBERS.items()}
     labels: LabelLaw = GaussianValues()
@@ -202,7 +206,7 @@ def _case(inputs: Values) -> _Case:
     at = np.asarray(inputs["t_index"])
     a = inputs.get("a", [1.0] * inputs["p"])
     start = CommitteeStart(*(np.asarray(part, dtype=float) for part in (inputs["M0"], inputs["Q0"], a)))
-    return _Case(model, start, at)
+    return Case(model, start, at)
 
 
 def _tanh_leap(teacher: Float[Array, "... k"]) -> Float[Array, "..."]:

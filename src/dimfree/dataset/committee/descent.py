@@ -90,6 +90,7 @@ class _Run:
         """Take all steps, and observe at those that were asked for."""
         weights, seen, rates = [], [], self.model.rates(int(at[-1]) + 1)
         for done, eta in enumerate(rates):
+            everything = None
             if done in at:
                 everything = self._forces(self.x, self.y)
                 if not np.isfinite(everything.loss):
@@ -99,7 +100,7 @@ class _Run:
                 weights.append(self.W)
                 seen.append((self.a, float(everything.loss), float(everything.wrong), self.b))
             if done < len(rates) - 1:
-                self._step(done, float(eta))
+                self._step(done, float(eta), everything)
         W, k, d = np.stack(weights), self.model.units, self.model.d
         C = np.einsum("tin,ujn->tuij", W, W, optimize=True) / d
         a, loss, wrong, b = (np.stack(values) for values in zip(*seen, strict=True))
@@ -110,14 +111,15 @@ class _Run:
         h = (x @ (self.W / self.model.d**0.5).astype(np.float32).T).T.astype(float) + self.b[:, None]
         return forces(self.model, jnp.asarray(self.a), jnp.asarray(h), jnp.asarray(y))
 
-    def _step(self, t: int, eta: float) -> None:
-        """Equations (2) and (3)."""
+    def _step(self, t: int, eta: float, everything: Forces | None) -> None:
+        """Equations (2) and (3); the forces on all samples are known at steps that are observed."""
         model, beta, d = self.model, float(self.model.beta), self.model.d
         inside = self.batches.at(t)
         x, y = self.x, self.y
         if model.protocol in IN_GROUPS:
             x, y, inside = x[inside], y[inside], inside[inside]
-        now = self._forces(x, y)
+            everything = None
+        now = self._forces(x, y) if everything is None else everything
         active = (model.gradient_scale * inside).astype(float)
         f = np.asarray(now.f) * active
         gradient = (f.astype(np.float32) @ x).astype(float) / d**0.5

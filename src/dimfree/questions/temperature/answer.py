@@ -16,6 +16,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float64
 from rich.table import Table
+from scipy.special import stdtr
 
 from dimfree.dataset.committee.problem import NetworkProblem
 from dimfree.dataset.dmft.description import DMFT
@@ -100,6 +101,18 @@ class Temperature(Answer[DataSetProblem | NetworkProblem]):
         )
         return measured - expected, float(np.hypot(error, own))
 
+    def chance(self) -> float | None:
+        """The probability that a right theory is off by as much; the error of few seeds is itself uncertain (Student)."""
+        off = self.deviation()
+        if off is None:
+            return None
+        simulation = self.account("simulation")
+        pair = (simulation, self.accounts[0].at(simulation.lag))
+        shares = np.array([one.slope("fit")[1] ** 4 / max(len(one.chi) - 1, 1) for one in pair])
+        return float(
+            2 * stdtr(off[1] ** 4 / shares.sum(), -abs(off[0]) / off[1])
+        )  # with Satterthwaite's degrees of freedom
+
     @property
     def no_temperature(self) -> str | None:
         """Why there is no temperature, in one sentence; None where there is one."""
@@ -132,13 +145,14 @@ class Temperature(Answer[DataSetProblem | NetworkProblem]):
                 yield text
 
     def _checked(self) -> str | None:
-        off = self.deviation()
-        if off is None:
+        off, chance = self.deviation(), self.chance()
+        if off is None or chance is None:
             return None
-        simulated = self.account("simulation").slope("fit")[0]
+        simulation = self.account("simulation")
         return (
-            f"On the same lags the fit of the simulation is {100 * off[0] / (simulated - off[0]):+.2g} % "
-            f"({off[0] / off[1]:+.1f} standard errors) from that of {self.accounts[0].name}."
+            f"On the same lags the fit of the simulation is {100 * off[0] / (simulation.slope('fit')[0] - off[0]):+.2g} % "
+            f"({off[0] / off[1]:+.1f} standard errors) from that of {self.accounts[0].name}; with {len(simulation.chi)} seeds "
+            f"chance alone makes it as large in {100 * chance:.2g} % of all cases."
         )
 
     def values(self) -> dict[str, object]:
@@ -148,7 +162,7 @@ class Temperature(Answer[DataSetProblem | NetworkProblem]):
             "drift": self.drift,
             "no_temperature": self.no_temperature,
             "no_closed_form": self.no_closed_form,
-            "deviation": None if off is None else dict(zip(("value", "error"), off, strict=True)),
+            "deviation": None if off is None else {"value": off[0], "error": off[1], "chance": self.chance()},
             "accounts": {
                 one.name: {
                     "temperature": None
