@@ -82,7 +82,7 @@ def _plan() -> Plan:
     table = Table("a.csv", "[y]", ("a", "b", "[c]"), np.zeros((9, 3)), np.zeros(9), None, moments, ("[c] has a mean.",))
     columns = Columns(np.ones(3, bool), "common", np.array([1.5, 1.0, 0.5]), 0.7, ())
     curve = Learning(np.array([3.0, 9.0]), np.array([0.4, 0.3]), np.array([1.0, 0.5]))
-    return Plan(PROBLEM, table, columns, curve, 45, (trial,))
+    return Plan(PROBLEM, table, columns, curve, 45, None, (trial,))
 
 
 def _schedules() -> Schedules:

@@ -50,6 +50,19 @@ def test_classes_may_be_words(houses):
     np.testing.assert_array_equal(turned.y, -found.y)
 
 
+def test_whole_numbers_that_may_be_classes_are_named(houses):
+    y = np.arange(ROWS) % 3
+    found = read(houses.drop(columns="city"), y, Wish(), seed=0)
+    assert found.classes is None
+    assert found.said[0].startswith(
+        "labels has only 3 values, all whole numbers, and is learned as a number; if these are"
+    )
+    for other in (y + 0.5, np.arange(ROWS)):
+        assert not read(houses.drop(columns="city"), other, Wish(), seed=0).said
+    against = read(houses.drop(columns="city"), y, Wish(positive="1"), seed=0)
+    np.testing.assert_array_equal(against.y > 0, y == 1)
+
+
 def test_missing_values_are_filled_in_as_scikit_learn_does(houses):
     houses.loc[3, "age"] = np.nan
     found = read(houses, "price", Wish(columns=("age",), impute="median"), seed=0)
@@ -98,6 +111,12 @@ def _changed(**columns):
         ),
         (_changed(), "city", Wish(positive="Basel"), "'city' is never 'Basel'"),
         (_changed(), "price", Wish(impute="mode"), "impute = 'mode' is not known"),
+        (
+            lambda table: table.assign(price=table["price"].where(table["age"] > 20, np.inf)),
+            "price",
+            Wish(columns=("age",)),
+            r"\d+ values of 'price' are not finite numbers; remove these rows",
+        ),
         (_changed(age=np.inf), "price", Wish(columns=("size", "age")), "60 values are not finite numbers"),
         (
             lambda table: table.assign(age=["?", *table["age"].astype(str)[1:]]),

@@ -30,6 +30,10 @@ QUESTION: "Question[OnePassProblem]" = Question(
             "'common' divides all columns by one number, 'each' by their own. Default: as the table needs.", str
         ),
         "budget": Option("Samples to draw. Default: five times the rows to learn from.", float),
+        "compute": Option(
+            "Instead of samples, multiplications of a run: two for each weight and sample. Wider networks draw fewer samples.",
+            float,
+        ),
         "loss": Option("square, huber, or for two classes logistic. Default: square.", str),
         "offsets": Option("'yes' fits a teacher whose units have offsets.", str),
         "widths": Option("Widths among which theory chooses.", str, "2,4,8"),

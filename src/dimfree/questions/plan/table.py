@@ -17,6 +17,7 @@ IMPUTED = ("mean", "median", "most_frequent")  # strategies of scikit-learn
 MOST = 8_000_000  # numbers of the rows that are fitted and trained on; moments are those of all rows
 _KINDS = 500  # of words in a column, above which it is more likely a name or a text
 _NAMED = 5  # columns that a sentence names
+_LIKE_CLASSES = 10  # different whole numbers of a target, up to which they may be classes
 _FEWEST = 40  # rows
 _LARGEST = 1e100  # value
 
@@ -190,6 +191,7 @@ class _Labels:
     """Targets as numbers: two classes as -1 and +1, anything else as it is."""
 
     def __init__(self, target: "Series", name: str, positive: str | None, words: set[str] | None) -> None:
+        self.name = name
         self.classes: tuple[str, str] | None = None
         self.said: tuple[str, ...] = ()
         found = sorted(words) if words is not None else sorted(map(_spelled, target.unique()))
@@ -209,10 +211,18 @@ class _Labels:
             raise ProblemError(f"{name!r} is {found[0]} in all rows; there is nothing to learn.")
         if self.classes is not None:
             self.said = tuple(_said_of_classes(self(target), self.classes, name))
+        elif len(found) <= _LIKE_CLASSES and np.all(self(target) % 1 == 0):
+            self.said = (
+                f"{name} has only {len(found)} values, all whole numbers, and is learned as a number; if these are classes, name "
+                "one of them as positive, against all others.",
+            )
 
     def __call__(self, target: "Series") -> Float[np.ndarray, " n"]:
         if self.classes is None:
-            return target.to_numpy(dtype=float)
+            found: Float[np.ndarray, " n"] = target.to_numpy(dtype=float)
+            if lost := int((~np.isfinite(found)).sum()):
+                raise ProblemError(f"{lost} values of {self.name!r} are not finite numbers; remove these rows.")
+            return found
         return np.where(target.map(_spelled).to_numpy() == self.classes[1], 1.0, -1.0)
 
 

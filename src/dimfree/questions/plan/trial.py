@@ -1,6 +1,6 @@
 """The plan for one way to part the rows, run for real beside a plain default, a validated constant rate and a validated decay."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import jax
@@ -56,26 +56,29 @@ class Trial(NamedTuple):
 def tried(
     split: Split,
     base: OnePassProblem,
-    widths: Sequence[int],
-    samples: int,
+    samples: Mapping[int, int],
     batch: int | None,
     seeds: int,
     watch: PartWatcher,
     *,
     offsets: bool = False,
 ) -> Trial:
-    """Fit, search by theory, validate the baselines, then measure all of them once on rows that nothing was chosen by."""
+    """Fit, search by theory, validate the baselines, then measure all of them once on rows that nothing was chosen by.
+
+    `samples` has the widths to choose from, and how many samples each may draw.
+    """
     to_choose, to_measure = split.halves(MEASURES[loss_name(base.training.loss)])
     fit = fitted(to_choose, base.run.seed, lambda part, share: watch(part, 0.2 * share), offsets=offsets)
     problems = {}
-    for width in widths:
+    for width in samples:
         problem = split.problem(base.replace(**{"network.width": width}), fit, final=False)
         problems[width] = (problem, _starts(problem, seeds))
     looked_at = {width: _affordable(one, starts) for width, (one, starts) in problems.items()}
     found = searched(looked_at, samples, lambda part, share: watch(part, 0.2 + 0.4 * share))
     problem, starts = problems[found.best.width]
-    choices = _choices(problem, starts, found, samples, batch, watch)
-    return _measured(split, problem, fit, found, choices, samples, starts, to_choose, to_measure, watch)
+    drawn = samples[found.best.width]
+    choices = _choices(problem, starts, found, drawn, batch, watch)
+    return _measured(split, problem, fit, found, choices, drawn, starts, to_choose, to_measure, watch)
 
 
 def _affordable(problem: OnePassProblem, starts: Sequence[object]) -> tuple[OnePassProblem, Sequence[object]]:

@@ -80,6 +80,23 @@ def carries(trials: Sequence[Trial], name: str = PLAN) -> tuple[float, str]:
     return size, "carries" if size <= _CARRIES else "is a rough guide"
 
 
+def bracket(trials: Sequence[Trial]) -> tuple[float, float] | None:
+    """The same deviation if the label noise were at the lower or at the upper end of its bracket.
+
+    None with a loss that is not the square one, whose risk has no noise to add.
+    """
+    if trials[0].problem.training.beyond_square is not None:
+        return None
+    ends = ([sorted((one.fit.train, one.fit.validation))[upper] for one in trials] for upper in (0, 1))
+    lower, upper = (carries([_with_noise(*both) for both in zip(trials, noises, strict=True)])[0] for noises in ends)
+    return lower, upper
+
+
+def _with_noise(one: Trial, noise: float) -> Trial:
+    """Predictions that have this label noise in them, and not the one that theory took."""
+    return one._replace(predicted={name: seen + (noise - one.fit.noise) / 2 for name, seen in one.predicted.items()})
+
+
 def verdicts(trials: Sequence[Trial]) -> Iterator[str]:
     """What to believe, in the order of its weight."""
     (size, word), (calm, _) = (carries(trials, name) for name in FOLLOWED)
@@ -89,6 +106,12 @@ def verdicts(trials: Sequence[Trial]) -> Iterator[str]:
         f"along the plan, and {100 * calm:.0f} % at the validated constant rate. Of the part above the label noise it is off "
         f"by {end} at the end of the plan."
     )
+    if ends := bracket(trials):
+        lower, upper = (f"{100 * one:.0f} %" for one in ends)
+        yield (
+            f"The label noise is only known within its bracket: predictions along the plan are at most {lower} off with its "
+            f"lower end, and {upper} with its upper one."
+        )
     default, constant, linear = (against(trials, name) for name in (DEFAULT, CONSTANT, LINEAR))
     sure = abs(default.value) > _CERTAIN * default.error
     yield (
