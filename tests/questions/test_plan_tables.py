@@ -155,6 +155,9 @@ def test_files_that_are_not_there_are_named(tmp_path):
         df.ProblemError, match="there is no file 'diabets', and no data set of that name; did you mean 'd"
     ):
         read("diabets", None, Wish(), seed=0)
+    (tmp_path / "houses.csv").touch()
+    with pytest.raises(df.ProblemError, match=r"data set of that name; did you mean '.*houses.csv'\?"):
+        read(tmp_path / "house.csv", None, Wish(), seed=0)
     with pytest.raises(df.ProblemError, match="cannot be read: it is a folder; give a file"):
         read(tmp_path, None, Wish(), seed=0)
 
@@ -236,6 +239,8 @@ def test_a_column_that_gives_the_target_away_and_numbers_of_rows_are_named():
     _, said = _said({"x": x, "copy": 1 - 2 * y, "Unnamed: 0": np.arange(200.0)})
     assert "Column copy says nearly all of the target by itself" in said
     assert "Column Unnamed: 0 has no name" in said
+    _, said = _said({"x": x, "id": 7 + np.arange(200.0), "year": 1900 + np.arange(200.0) % 100, "size": 1000 * x})
+    assert "Column id has another whole number in every row, as row numbers have" in said
 
 
 def test_a_column_that_dominates_makes_every_column_have_its_own_scale():

@@ -106,8 +106,20 @@ def _telling(table: Table, varies: Bool[np.ndarray, " k"]) -> Iterator[str]:
         yield (
             f"Column {_few(given)} says nearly all of the target by itself; leave it out, unless it is known before the target."
         )
+    if len(numbers := names[varies & _counting(table)]):
+        yield (
+            f"Column {_few(numbers)} has another whole number in every row, as row numbers have; leave it out if it is one."
+        )
     if len(unnamed := [name for name in names[varies] if str(name).startswith("Unnamed: ")]):
         yield f"Column {_few(np.array(unnamed))} has no name, as row numbers have in files of pandas; leave it out if it is one."
+
+
+def _counting(table: Table) -> Bool[np.ndarray, " k"]:
+    """Columns with names whose whole numbers are all different, and no more spread out than there are rows."""
+    known = np.array([not name.startswith("Unnamed: ") for name in table.columns])
+    X = np.sort(table.X, axis=0)
+    steps = np.diff(X, axis=0)
+    return known & np.all((steps >= 1) & (steps % 1 == 0), axis=0) & (X[-1] - X[0] < table.moments.count)
 
 
 def _doubled(correlation: Float[np.ndarray, "d d"], names: Names) -> Iterator[str]:
