@@ -72,6 +72,7 @@ def _plan() -> Plan:
         np.array([0.3, 5.0]),
         courses,
         {name: 1.1 * one for name, one in courses.items()},
+        (0.9 * courses[PLAN], 1.2 * courses[PLAN]),
         0.11,
         0.12,
         {"ridge": 0.75},

@@ -21,7 +21,7 @@ from dimfree.questions.plan.columns import look_at
 from dimfree.questions.plan.question import QUESTION
 from dimfree.questions.plan.splits import splits as parted
 from dimfree.questions.plan.table import Wish, read
-from dimfree.questions.plan.teacher import HUBER, LOGISTIC, Fit, Halves, fitted, label_noise
+from dimfree.questions.plan.teacher import HUBER, LOGISTIC, Halves, fitted, label_noise
 from dimfree.questions.plan.trial import CONSTANT, DEFAULT, LINEAR, PLAN, Trial
 from dimfree.questions.plan.verdict import against, bracket, carries, off_by
 from dimfree.theories import HighDimensional
@@ -169,12 +169,21 @@ def test_ratios_are_of_means_over_splits_and_an_excess_within_its_error_has_none
 
 
 def test_predictions_are_judged_at_both_ends_of_the_bracket_of_the_noise():
-    fit = Fit(*[None] * len(Fit._fields))._replace(train=0.2, validation=0.6, noise=0.4)
-    one = trial(1.1, 1.0, 0.5)._replace(fit=fit, problem=EXAMPLE)
-    assert bracket([one, one]) == pytest.approx((0.0, 0.2))
-    turned = one._replace(fit=fit._replace(train=0.6, validation=0.2))
-    assert bracket([turned, turned]) == pytest.approx((0.0, 0.2))
-    assert bracket([one._replace(problem=EXAMPLE.replace(**{"training.loss": "huber"}))]) is None
+    one = trial(1.1, 1.0, 0.5)._replace(at_ends=(np.array([[1.0]]), np.array([[1.3]])))
+    assert bracket([one, one]) == pytest.approx((0.0, 0.3))
+    assert bracket([one._replace(at_ends=())]) == ()
+
+
+@pytest.mark.slow
+def test_noise_at_the_ends_of_its_bracket_is_in_the_risk_and_in_the_steps():
+    found = df.plan(features=power_table(rows=400, dimension=6, units=1), target="y", **SMALL)
+    (one,) = found.trials
+    lower, upper = sorted((one.fit.train, one.fit.validation))
+    added = (upper - lower) / 2
+    assert (one.at_ends[1] - one.at_ends[0] > added).all()
+    assert (one.at_ends[0] < one.predicted[PLAN]).all()
+    assert (one.at_ends[1] > one.predicted[PLAN]).all()
+    assert "predictions along the plan are at most" in found.summary()
 
 
 def test_a_wider_network_draws_fewer_samples_for_the_same_compute(monkeypatch):

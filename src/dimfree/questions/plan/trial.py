@@ -43,6 +43,9 @@ class Trial(NamedTuple):
     epochs: Float[np.ndarray, " t"]
     predicted: dict[str, Float[np.ndarray, "t seeds"]]  # of FOLLOWED
     measured: dict[str, Float[np.ndarray, "t seeds"]]
+    at_ends: tuple[
+        Float[np.ndarray, "t seeds"], ...
+    ]  # predictions of the plan with the smallest and largest label noise
     floor: float  # of risks on the last rows: half the label noise, or the teacher's own mean loss
     assumed_floor: float  # the same in theory
     explained: dict[
@@ -166,6 +169,8 @@ def _measured(
             measured[name] = seen
             predicted[name] = noise + risks(asked, HighDimensional(1e-5, 1e-7), starts, times, _key(asked))
     planned = choices[PLAN].of(problem, samples)
+    times = _times(planned, choices[PLAN], samples, epochs)
+    at_ends = [_at_noise(planned, one, starts, times) for one in sorted((fit.train, fit.validation))] if plain else []
     wrong = _wrong(planned, choices[PLAN], samples, starts) if planned.training.needs_signs else None
     explained = {
         name: 1 - float(one.errors(*to_measure.held).mean()) / to_measure.nothing
@@ -174,7 +179,17 @@ def _measured(
     }
     floor, assumed = _floors(planned, fit, to_choose, to_measure)
     at = np.array([*epochs, samples / len(split.learnt)])
-    return Trial(planned, fit, found, choices, ends, at, predicted, measured, floor, assumed, explained, wrong)
+    return Trial(
+        planned, fit, found, choices, ends, at, predicted, measured, (*at_ends,), floor, assumed, explained, wrong
+    )
+
+
+def _at_noise(
+    planned: OnePassProblem, noise: float, starts: Sequence[object], times: Float[np.ndarray, " t"]
+) -> Float[np.ndarray, "t seeds"]:
+    """The prediction of the plan if labels had this noise, which is both in the risk and in the steps."""
+    asked = planned.replace(**{"data.noise": noise})
+    return noise / 2 + risks(asked, HighDimensional(1e-5, 1e-7), starts, times, _key(planned))
 
 
 def _floors(problem: OnePassProblem, fit: Fit, to_choose: Halves, to_measure: Halves) -> tuple[float, float]:

@@ -80,21 +80,15 @@ def carries(trials: Sequence[Trial], name: str = PLAN) -> tuple[float, str]:
     return size, "carries" if size <= _CARRIES else "is a rough guide"
 
 
-def bracket(trials: Sequence[Trial]) -> tuple[float, float] | None:
-    """The same deviation if the label noise were at the lower or at the upper end of its bracket.
+def bracket(trials: Sequence[Trial]) -> tuple[float, ...]:
+    """The same deviation if the label noise were at the lower and at the upper end of its bracket.
 
-    None with a loss that is not the square one, whose risk has no noise to add.
+    There are none with a loss that is not the square one, whose risk has no noise to add.
     """
-    if trials[0].problem.training.beyond_square is not None:
-        return None
-    ends = ([sorted((one.fit.train, one.fit.validation))[upper] for one in trials] for upper in (0, 1))
-    lower, upper = (carries([_with_noise(*both) for both in zip(trials, noises, strict=True)])[0] for noises in ends)
-    return lower, upper
-
-
-def _with_noise(one: Trial, noise: float) -> Trial:
-    """Predictions that have this label noise in them, and not the one that theory took."""
-    return one._replace(predicted={name: seen + (noise - one.fit.noise) / 2 for name, seen in one.predicted.items()})
+    return tuple(
+        carries([one._replace(predicted={PLAN: one.at_ends[end]}) for one in trials])[0]
+        for end in range(len(trials[0].at_ends))
+    )
 
 
 def verdicts(trials: Sequence[Trial]) -> Iterator[str]:
