@@ -300,7 +300,7 @@ def test_words_duplicates_and_a_mean_go_the_whole_way():
     table = one_hot_table(rows=400, dimension=5).drop(columns=["word2", "word3"])
     table = table.assign(again=table["x1"], x2=table["x2"] + 1000)
     said = df.plan(features=table, target="y", one_hot=True, **SMALL).summary()
-    assert "1 pairs of columns say the same (x1 and again)" in said
+    assert "1 pair of columns says the same (x1 and again)" in said
     assert "Column x2 lies" in said
     assert max(map(len, re.findall(r"^ .*$", said, flags=re.M))) <= 80  # tables; sentences are broken by the terminal
 

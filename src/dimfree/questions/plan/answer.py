@@ -70,9 +70,10 @@ class Plan(Answer[OnePassProblem]):
             f"{'together' if c.scale == 'common' else 'one by one'} (scale = {c.scale!r})."
         )
         yield from (*t.said, *c.said)
+        falls = f"eigenvalues fall as rank^-{c.exponent:.2f}, " if np.isfinite(c.exponent) else ""
         yield (
-            f"Spectrum: eigenvalues fall as rank^-{c.exponent:.2f}, the largest has "
-            f"{100 * c.spectrum[0] / c.spectrum.sum():.0f} % of the variance, effective rank {c.effective_rank:.3g}."
+            f"Spectrum: {falls}the largest has {100 * c.spectrum[0] / c.spectrum.sum():.0f} % of the variance, effective rank "
+            f"{c.effective_rank:.3g}."
         )
         if self.learning is not None:
             yield self.learning.table()
@@ -123,7 +124,7 @@ class Plan(Answer[OnePassProblem]):
         return table
 
     def _ends(self) -> TextTable:
-        table = TextTable(title=f"Held-out risk after {self.samples} samples, {len(self.trials)} splits")
+        table = TextTable(title=f"Held-out risk after {self.samples} samples, {_of(len(self.trials), 'split')}")
         for heading in ("training", "rate", "batch", "risk", "plan beside it"):
             table.add_column(heading, justify="left" if heading == "training" else "right")
         for name, choice in self.trials[0].choices.items():
@@ -385,6 +386,10 @@ def _widths(given: str | Sequence[int]) -> tuple[int, ...]:
     if not found or min(found) < 1 or max(found) > 64:
         raise ProblemError(f"widths = {given!r} were given; give at least one, from 1 to 64.")
     return found
+
+
+def _of(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _numbers(found: Mean) -> dict[str, float]:

@@ -23,7 +23,9 @@ QUESTION: "Question[OnePassProblem]" = Question(
         ),
         "target": Option("What is learned: the name of a column, or a file of labels.", str),
         "columns": Option("Columns to learn from, separated by commas. Default: all others.", str),
-        "one_hot": Option("What to do with words: 'yes' makes a column of 0 and 1 of every kind.", str),
+        "one_hot": Option(
+            "What to do with words: 'yes' makes a column of 0 and 1 of every kind, or one of two kinds.", str
+        ),
         "impute": Option("Fill in missing values by the mean, median or most_frequent of their column.", str),
         "positive": Option("The class that counts as +1, against all others.", str),
         "scale": Option(

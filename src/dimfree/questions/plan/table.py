@@ -128,9 +128,10 @@ def _check(given: Source, wish: Wish, seen: _Seen, chosen: list[str]) -> None:
                 "write numbers with a point, and leave missing values empty."
             )
     if words and not wish.one_hot:
+        have, them = ("column has", "it") if len(words) == 1 else ("columns have", "them")
         raise ProblemError(
-            f"{len(words)} columns have words ({_counted(words, 'kinds')}); make columns of 0 and 1 of them with one_hot, or "
-            "leave them out, by naming the others as columns."
+            f"{len(words)} {have} words ({_counted(words, 'kinds')}); make columns of 0 and 1 of {them} with one_hot, or name "
+            "the others as columns."
         )
     if many := [name for name, count in words.items() if count > _KINDS]:
         raise ProblemError(
@@ -158,6 +159,9 @@ class _Encoder:
     def __init__(self, kept: "DataFrame", chosen: list[str], seen: _Seen, impute: str | None) -> None:
         self.words = {name: sorted(seen.kinds[name]) for name in chosen if name in seen.kinds}
         self.numbers = [name for name in chosen if name not in self.words]
+        for name, found in self.words.items():
+            if len(found) == 2 and not seen.missing[name]:  # the other column would say the same
+                self.words[name] = found[1:]
         kinds = [f"{name}={kind}" for name, found in self.words.items() for kind in found]
         self.names = (*self.numbers, *kinds)
         self.imputer = None
