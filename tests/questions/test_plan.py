@@ -17,8 +17,10 @@ from dimfree.cli.commands import app
 from dimfree.comparison.run import starts_of
 from dimfree.experiments import RowsSGD
 from dimfree.questions.plan import answer, search, teacher
+from dimfree.questions.plan import trial as trials
 from dimfree.questions.plan.columns import look_at
 from dimfree.questions.plan.question import QUESTION
+from dimfree.questions.plan.search import RATES
 from dimfree.questions.plan.splits import splits as parted
 from dimfree.questions.plan.table import Wish, read
 from dimfree.questions.plan.teacher import HUBER, LOGISTIC, Halves, fitted, label_noise
@@ -356,6 +358,9 @@ def test_the_huber_loss_goes_the_whole_way_on_labels_with_outliers(tmp_path, mon
 @pytest.mark.slow
 def test_the_logistic_loss_goes_the_whole_way(tmp_path, monkeypatch):
     monkeypatch.setattr(teacher, "MOST_UNITS", 1)  # averages over few fields are faster
+    few = {name: search.FAMILIES[name] for name in ("constant", "linear to 0")}
+    for where, name, value in ((search, "FAMILIES", few), (search, "RATES", RATES[:2]), (trials, "RATES", RATES[:2])):
+        monkeypatch.setattr(where, name, value)  # the search is not what is tested
     chance = np.random.default_rng(0)
     x = chance.normal(size=(600, 4))
     y = np.where(x[:, 0] - x[:, 1] + 0.5 * chance.normal(size=600) > 0, "yes", "no")
