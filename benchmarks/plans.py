@@ -14,7 +14,10 @@ import dimfree as df
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "benchmarks" / "plans.json"
 SPLITS, SEEDS = 5, 4
-KEPT = ("table", "scale", "plan", "risk", "plan_against", "epochs", "off_by", "verdicts", "warnings", "limits", "noise")
+KEPT = (
+    *("table", "scale", "plan", "risk", "plan_against", "epochs", "off_by", "off_within_bracket"),
+    *("verdicts", "warnings", "limits", "noise"),
+)
 
 
 def tables() -> dict[str, dict[str, Any]]:

@@ -1,5 +1,6 @@
 from functools import partial
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 import dimfree as df
 from dimfree.gaussian.moments import risk
-from dimfree.onepass.limits.integration import Integrated
+from dimfree.onepass.limits.integration import Integrated, _Controller
 from dimfree.setting import why_not
 
 KEY = jax.random.key(0)
@@ -117,6 +118,30 @@ def test_gradients_of_the_final_risk_against_differences():
     for n, slope in enumerate(slopes):
         up, down = ([x + sign * 1e-4 * (m == n) for m, x in enumerate(at)] for sign in (1, -1))
         np.testing.assert_allclose(slope, (compiled(*up) - compiled(*down)) / 2e-4, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_schedule_may_turn_twice_within_rounding():
+    """A step that the schedule cuts short is no sign of a singularity, however short it is."""
+    p = problem(**{"training.schedule": {"kind": "steps", "times": [1.0], "factors": [0.25]}, "network.width": 2})
+    knots = {"kind": "linear", "times": [0.0, 1.0, 1.0 + 4e-15], "factors": [1.0, 1.0, 0.25]}
+    one, times = df.theories.HighDimensional(), jnp.asarray([0.5, 2.0, 10.0])
+    plain, cut = (
+        solve(one, df.extend.model(given), start_of(p), times)
+        for given in (p, p.replace(**{"training.schedule": knots}))
+    )
+    np.testing.assert_allclose(cut["risk"], plain["risk"], rtol=1e-6)
+
+
+def test_rejected_steps_of_the_smallest_size_are_a_singularity():
+    controller = _Controller(rtol=1e-6, atol=1e-6, dtmin=1e-12, force_dtmin=False)
+    memory = (jnp.array(1.0), jnp.array(1.0), False)
+    for error, ended in ((0.0, "successful"), (1e3, "dt_min_reached")):
+        kept, *_, result = controller.adapt_step_size(
+            0.0, 1e-14, jnp.ones(1), jnp.ones(1), None, jnp.array([error]), 5, memory
+        )
+        assert bool(kept) == (ended == "successful")
+        assert result == getattr(diffrax.RESULTS, ended)
 
 
 @pytest.mark.slow

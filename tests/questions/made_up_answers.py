@@ -72,6 +72,7 @@ def _plan() -> Plan:
         np.array([0.3, 5.0]),
         courses,
         {name: 1.1 * one for name, one in courses.items()},
+        (0.9 * courses[PLAN], 1.2 * courses[PLAN]),
         0.11,
         0.12,
         {"ridge": 0.75},
@@ -82,7 +83,7 @@ def _plan() -> Plan:
     table = Table("a.csv", "[y]", ("a", "b", "[c]"), np.zeros((9, 3)), np.zeros(9), None, moments, ("[c] has a mean.",))
     columns = Columns(np.ones(3, bool), "common", np.array([1.5, 1.0, 0.5]), 0.7, ())
     curve = Learning(np.array([3.0, 9.0]), np.array([0.4, 0.3]), np.array([1.0, 0.5]))
-    return Plan(PROBLEM, table, columns, curve, 45, (trial,))
+    return Plan(PROBLEM, table, columns, curve, 45, None, (trial,))
 
 
 def _schedules() -> Schedules:

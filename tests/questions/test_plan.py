@@ -16,14 +16,16 @@ import dimfree as df
 from dimfree.cli.commands import app
 from dimfree.comparison.run import starts_of
 from dimfree.experiments import RowsSGD
-from dimfree.questions.plan import search, teacher
+from dimfree.questions.plan import answer, search, teacher
+from dimfree.questions.plan import trial as trials
 from dimfree.questions.plan.columns import look_at
 from dimfree.questions.plan.question import QUESTION
+from dimfree.questions.plan.search import RATES
 from dimfree.questions.plan.splits import splits as parted
 from dimfree.questions.plan.table import Wish, read
 from dimfree.questions.plan.teacher import HUBER, LOGISTIC, Halves, fitted, label_noise
 from dimfree.questions.plan.trial import CONSTANT, DEFAULT, LINEAR, PLAN, Trial
-from dimfree.questions.plan.verdict import against, carries, off_by
+from dimfree.questions.plan.verdict import against, bracket, carries, off_by
 from dimfree.theories import HighDimensional
 
 NOTHING, EXAMPLE = Trial(*[None] * len(Trial._fields)), QUESTION.example()
@@ -168,6 +170,59 @@ def test_ratios_are_of_means_over_splits_and_an_excess_within_its_error_has_none
     assert str(off_by(scattered, 0, excess=True)) == "unknown"
 
 
+def test_predictions_are_judged_at_both_ends_of_the_bracket_of_the_noise():
+    one = trial(1.1, 1.0, 0.5)._replace(at_ends=(np.array([[1.0]]), np.array([[1.3]])))
+    assert bracket([one, one]) == pytest.approx((0.0, 0.3))
+    assert bracket([one._replace(at_ends=())]) == ()
+
+
+@pytest.mark.slow
+def test_noise_at_the_ends_of_its_bracket_is_in_the_risk_and_in_the_steps():
+    found = df.plan(features=power_table(rows=400, dimension=6, units=1), target="y", **SMALL)
+    (one,) = found.trials
+    lower, upper = sorted((one.fit.train, one.fit.validation))
+    added = (upper - lower) / 2
+    assert (one.at_ends[1] - one.at_ends[0] > added).all()
+    assert (one.at_ends[0] < one.predicted[PLAN]).all()
+    assert (one.at_ends[1] > one.predicted[PLAN]).all()
+    assert "predictions along the plan are at most" in found.summary()
+
+
+def test_a_wider_network_draws_fewer_samples_for_the_same_compute(monkeypatch):
+    drawn = {}
+
+    def risks(problem, one, starts, times, key):
+        width, step = problem.network.width, problem.training.learning_rate / (problem.network.width * 1000)
+        drawn[width] = round(times[-1] / step)
+        return np.full((1, 1), 1 / (width * drawn[width] ** 0.5))
+
+    monkeypatch.setattr(search, "risks", risks)
+    monkeypatch.setattr(search, "limit", lambda problem, batch: (0.5, 0.5))
+    samples = answer._samples([2, 4, 8], None, 3.2e7, 1000, 1000)
+    assert samples == {2: 8000, 4: 4000, 8: 2000}
+    problems = {width: (EXAMPLE.replace(**{"network.width": width, "dimension": 1000}), [None]) for width in samples}
+    found = search.searched(problems, samples, lambda part, share: None)
+    assert drawn == samples
+    assert found.best.width == 8
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"network.activation": "relu"},
+            "plans are for networks of erf or linear units, and network.activation is 'relu'",
+        ),
+        ({"network.scaling": "mean"}, "network.scaling is 'mean' instead of 'sum'; leave it out"),
+        ({"training.weight_decay": 0.1}, "training.weight_decay is 0.1 instead of 0.0; leave it out"),
+        ({"start.kind": "sphere"}, "start.kind is 'sphere' instead of 'gaussian'"),
+    ],
+)
+def test_networks_that_the_script_does_not_know_are_refused(change, said):
+    with pytest.raises(df.ProblemError, match=re.escape(said)):
+        df.plan(EXAMPLE.replace(**change), features="diabetes")
+
+
 def test_a_batch_is_as_large_as_its_rate_stays_calm(monkeypatch):
     monkeypatch.setattr(search, "limit", lambda problem, batch: (1.0 * batch, 8.0))
     single = search.Choice(4, 0.2, 1, "constant")
@@ -182,9 +237,21 @@ def test_a_batch_is_as_large_as_its_rate_stays_calm(monkeypatch):
     [
         ({"budget": 3}, "budget = 3 samples was given, and there are 265 rows to learn from; give from 26 to 265000."),
         ({"budget": float("inf")}, "budget = inf samples was given"),
+        (
+            {"compute": 1e3, "widths": [2, 4]},
+            "compute = 1000 multiplications was given, and there are 265 rows to learn from; give from 2120 to 10600000.",
+        ),
+        (
+            {"compute": 1e7, "budget": 1e4},
+            "budget and compute both say how many samples are drawn; leave one of them out.",
+        ),
         ({"batch": 10**6}, "batch = 1000000 was given, and there are 265 rows to learn from; give from 1 to 265."),
         ({"splits": 10**9}, "splits = 1000000000 was given; give a number from 1 to 100."),
         ({"loss": "hinge"}, "loss = 'hinge' is not planned for; choose square, huber, or for two classes logistic"),
+        (
+            {"loss": "cross-entropy"},
+            "of two classes it is the logistic loss: choose logistic, with one class as positive",
+        ),
         ({"one_hot": "maybe"}, "one_hot = 'maybe' was given; say yes or no."),
         ({"offsets": "some"}, "offsets = 'some' was given; say yes or no."),
         ({"loss": "logistic"}, "loss = 'logistic' was given, and target has more than two values"),
@@ -235,7 +302,7 @@ def test_words_duplicates_and_a_mean_go_the_whole_way():
     table = one_hot_table(rows=400, dimension=5).drop(columns=["word2", "word3"])
     table = table.assign(again=table["x1"], x2=table["x2"] + 1000)
     said = df.plan(features=table, target="y", one_hot=True, **SMALL).summary()
-    assert "1 pairs of columns say the same (x1 and again)" in said
+    assert "1 pair of columns says the same (x1 and again)" in said
     assert "Column x2 lies" in said
     assert max(map(len, re.findall(r"^ .*$", said, flags=re.M))) <= 80  # tables; sentences are broken by the terminal
 
@@ -291,6 +358,9 @@ def test_the_huber_loss_goes_the_whole_way_on_labels_with_outliers(tmp_path, mon
 @pytest.mark.slow
 def test_the_logistic_loss_goes_the_whole_way(tmp_path, monkeypatch):
     monkeypatch.setattr(teacher, "MOST_UNITS", 1)  # averages over few fields are faster
+    few = {name: search.FAMILIES[name] for name in ("constant", "linear to 0")}
+    for where, name, value in ((search, "FAMILIES", few), (search, "RATES", RATES[:2]), (trials, "RATES", RATES[:2])):
+        monkeypatch.setattr(where, name, value)  # the search is not what is tested
     chance = np.random.default_rng(0)
     x = chance.normal(size=(600, 4))
     y = np.where(x[:, 0] - x[:, 1] + 0.5 * chance.normal(size=600) > 0, "yes", "no")

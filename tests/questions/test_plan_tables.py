@@ -38,8 +38,12 @@ def test_every_format_gives_the_same_numbers(houses, tmp_path):
 
 def test_words_become_columns_of_0_and_1_on_request(houses):
     found = read(houses, "price", Wish(one_hot=True), seed=0)
-    assert found.columns == ("size", "age", "city=Bern", "city=Chur")
-    np.testing.assert_array_equal(found.X[:, 2], houses["city"] == "Bern")
+    assert found.columns == ("size", "age", "city=Chur")
+    np.testing.assert_array_equal(found.X[:, 2], houses["city"] == "Chur")
+    three = houses.assign(city=["a", "b", "c"] * (ROWS // 3))
+    found = read(three, "price", Wish(one_hot=True), seed=0)
+    assert found.columns == ("size", "age", "city=a", "city=b", "city=c")
+    np.testing.assert_array_equal(found.X[:, 3], three["city"] == "b")
 
 
 def test_classes_may_be_words(houses):
@@ -48,6 +52,19 @@ def test_classes_may_be_words(houses):
     np.testing.assert_array_equal(found.y > 0, houses["city"] == "Chur")
     turned = read(houses, "city", Wish(positive="Bern"), seed=0)
     np.testing.assert_array_equal(turned.y, -found.y)
+
+
+def test_whole_numbers_that_may_be_classes_are_named(houses):
+    y = np.arange(ROWS) % 3
+    found = read(houses.drop(columns="city"), y, Wish(), seed=0)
+    assert found.classes is None
+    assert found.said[0].startswith(
+        "labels has only 3 values, all whole numbers, and is learned as a number; if these are"
+    )
+    for other in (y + 0.5, np.arange(ROWS)):
+        assert not read(houses.drop(columns="city"), other, Wish(), seed=0).said
+    against = read(houses.drop(columns="city"), y, Wish(positive="1"), seed=0)
+    np.testing.assert_array_equal(against.y > 0, y == 1)
 
 
 def test_missing_values_are_filled_in_as_scikit_learn_does(houses):
@@ -79,7 +96,7 @@ def _changed(**columns):
             _changed(),
             "price",
             Wish(),
-            r"1 columns have words \(city: 2 kinds\); make columns of 0 and 1 of them with one_hot",
+            r"1 column has words \(city: 2 kinds\); make columns of 0 and 1 of it with one_hot, or name the others",
         ),
         (_changed(), "price", Wish(columns=("sice",)), "no column 'sice' beside the target; did you mean 'size'?"),
         (
@@ -98,6 +115,12 @@ def _changed(**columns):
         ),
         (_changed(), "city", Wish(positive="Basel"), "'city' is never 'Basel'"),
         (_changed(), "price", Wish(impute="mode"), "impute = 'mode' is not known"),
+        (
+            lambda table: table.assign(price=table["price"].where(table["age"] > 20, np.inf)),
+            "price",
+            Wish(columns=("age",)),
+            r"\d+ values of 'price' are not finite numbers; remove these rows",
+        ),
         (_changed(age=np.inf), "price", Wish(columns=("size", "age")), "60 values are not finite numbers"),
         (
             lambda table: table.assign(age=["?", *table["age"].astype(str)[1:]]),
@@ -136,6 +159,9 @@ def test_files_that_are_not_there_are_named(tmp_path):
         df.ProblemError, match="there is no file 'diabets', and no data set of that name; did you mean 'd"
     ):
         read("diabets", None, Wish(), seed=0)
+    (tmp_path / "houses.csv").touch()
+    with pytest.raises(df.ProblemError, match=r"data set of that name; did you mean '.*houses.csv'\?"):
+        read(tmp_path / "house.csv", None, Wish(), seed=0)
     with pytest.raises(df.ProblemError, match="cannot be read: it is a folder; give a file"):
         read(tmp_path, None, Wish(), seed=0)
 
@@ -183,7 +209,7 @@ def test_a_hash_begins_a_comment_above_the_table_and_belongs_to_a_word_in_it(hou
     houses = houses.assign(city=houses["city"] + " #2").rename(columns={"size": "size #1"})
     (tmp_path / "a.csv").write_text("# sold in 2026\n#\n" + houses.to_csv(index=False))
     found = read(tmp_path / "a.csv", "price", Wish(one_hot=True), seed=0)
-    assert found.columns == ("size #1", "age", "city=Bern #2", "city=Chur #2")
+    assert found.columns == ("size #1", "age", "city=Chur #2")
     np.testing.assert_allclose(found.y, houses["price"])
 
 
@@ -206,7 +232,7 @@ def test_columns_are_reported_in_words():
     x, z, w = chance.normal(size=(3, 200))
     columns, said = _said({"one": np.ones(200), "x": x, "twice": 2 * x, "z": z, "year": 2000 + w})
     assert "1 column is constant and left out: one." in said
-    assert "1 pairs of columns say the same (x and twice)" in said
+    assert "1 pair of columns says the same (x and twice)" in said
     assert "Column year lies 2.08e+03 standard deviations from 0" in said
     assert columns.varies.tolist() == [False, True, True, True, True]
 
@@ -217,6 +243,8 @@ def test_a_column_that_gives_the_target_away_and_numbers_of_rows_are_named():
     _, said = _said({"x": x, "copy": 1 - 2 * y, "Unnamed: 0": np.arange(200.0)})
     assert "Column copy says nearly all of the target by itself" in said
     assert "Column Unnamed: 0 has no name" in said
+    _, said = _said({"x": x, "id": 7 + np.arange(200.0), "year": 1900 + np.arange(200.0) % 100, "size": 1000 * x})
+    assert "Column id has another whole number in every row, as row numbers have" in said
 
 
 def test_a_column_that_dominates_makes_every_column_have_its_own_scale():
@@ -250,6 +278,7 @@ def test_the_exponent_of_a_power_law_is_read_off():
     from dimfree.questions.plan.columns import exponent
 
     assert exponent(np.arange(1.0, 101) ** -1.3) == pytest.approx(1.3)
+    assert np.isnan(exponent(np.array([2.0, 1.0, 0.5, 1e-3])))
 
 
 def test_parts_are_disjoint_and_have_their_share_of_a_class():

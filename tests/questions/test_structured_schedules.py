@@ -18,7 +18,7 @@ from dimfree.questions.schedules.grid import Grid
 from dimfree.questions.schedules.knobs import knobs_of
 from dimfree.questions.schedules.question import QUESTION
 from dimfree.questions.schedules.runs import factors_at
-from dimfree.questions.schedules.theories import course_of
+from dimfree.questions.schedules.theories import course_of, with_a_theory
 from dimfree.questions.schedules.variants import variants
 
 LEVELS = {"kind": "levels", "values": [3.0, 1.0, 0.2], "multiplicities": [2, 6, 12]}
@@ -241,3 +241,15 @@ def test_on_heavy_tailed_rows_the_cap_is_what_keeps_training_stable():
     assert not real[1] < 2 * real[0]  # a mean that is nan or far larger
     assert any("limit of stability of the rows" in said for said in capped.warnings)
     assert LinearNetwork().name == capped.hunt.course.theory.name
+
+
+def test_the_usual_batches_are_those_that_have_a_limit():
+    mine = committee().replace(**{"dimension": 6, "data.covariance": df.Covariance.features(ROWS)})
+    problems = variants(mine, knobs_of(mine, "learning-rate,batch", None))
+    assert [one.training.batch for one in problems] == [1, 2, 4, 8, 16, 32, 64]
+    assert [one.training.batch for one in with_a_theory(problems)] == [1, 2, 4, 8]
+    assert with_a_theory(problems[4:]) == problems[4:]
+    with pytest.raises(
+        df.RefusalError, match="one step is as large as the network: learning_rate/width = 8 is not below"
+    ):
+        df.optimise(mine, knobs="learning-rate,batch", bounds="batch=1:16")

@@ -49,7 +49,7 @@ def reproduce(
         typer.echo(json.dumps(done.to_dict(), indent=2))
     else:
         tell(done.summary(), hanging=6)
-    say("\n".join(f"{kind + ':':<9}{path}" for kind, path in done.files._asdict().items()), quiet or as_json)
+    say("\n".join(f"{kind + ':':<10}{path}" for kind, path in done.files._asdict().items()), quiet or as_json)
     if not done.holds:
         raise typer.Exit(1)
 

@@ -46,7 +46,7 @@ def _register(question: "Question[Problem]") -> None:
         else:
             tell(answer.summary())
             if files:
-                say("\n".join(f"{kind + ':':<9}{path}" for kind, path in paths.items()), quiet)
+                say("\n".join(f"{kind + ':':<10}{path}" for kind, path in paths.items()), quiet)
         if answer.exit_code:
             raise typer.Exit(answer.exit_code)
 

@@ -142,7 +142,7 @@ def _run_one(problem: "Problem", by: str, out: Path, as_json: bool, quiet: bool)
         typer.echo(json.dumps(plain({"description": data.attrs["description"], **_numbers(data), **written}), indent=2))
         return
     _print_numbers(data)
-    say("\n".join(f"{kind + ':':<9}{path}" for kind, path in written.items()), quiet)
+    say("\n".join(f"{kind + ':':<10}{path}" for kind, path in written.items()), quiet)
 
 
 def _numbers(data: "xr.Dataset") -> dict[str, Any]:

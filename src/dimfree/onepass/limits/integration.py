@@ -40,6 +40,17 @@ class Integrated(eqx.Module, Generic[Y]):
     diverged: Bool[Array, ""]
 
 
+class _Controller(diffrax.PIDController):
+    """Error control that fails when steps are rejected down to the smallest one.
+
+    Steps that are kept may be smaller: those that end where the schedule jumps may be of the order of rounding.
+    """
+
+    def adapt_step_size(self, *args: Any, **more: Any) -> tuple[Any, ...]:
+        kept, t0, t1, made_jump, state, result = super().adapt_step_size(*args, **more)
+        return kept, t0, t1, made_jump, state, diffrax.RESULTS.where(kept, diffrax.RESULTS.successful, result)
+
+
 class Integration(Flow[M, Start, Y], Dynamics[M, Start, Integrated[Y]], Generic[M, Y]):
     """An ordinary differential equation and its solver."""
 
@@ -106,7 +117,7 @@ class Integration(Flow[M, Start, Y], Dynamics[M, Start, Integrated[Y]], Generic[
     def controller(self, model: M, until: Float[Array, ""]) -> diffrax.AbstractStepSizeController[Any, Any]:
         """Error control; steps that shrink to nothing announce a singularity at finite time."""
         rtol, atol = self.tolerances(model)
-        controller = diffrax.PIDController(rtol=rtol, atol=atol, dtmin=1e-13 * until, force_dtmin=False)
+        controller = _Controller(rtol=rtol, atol=atol, dtmin=1e-13 * until, force_dtmin=False)
         jumps = self.jumps(model)
         return diffrax.ClipStepSizeController(controller, jump_ts=jumps) if jumps.size else controller
 

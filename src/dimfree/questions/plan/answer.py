@@ -17,7 +17,7 @@ from dimfree.errors import ProblemError
 from dimfree.files import replacing
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import Problem, dumps
-from dimfree.problem.loss import loss_name
+from dimfree.problem.loss import CROSS_ENTROPY, loss_name
 from dimfree.progress import PartWatcher, nobody
 from dimfree.questions.answer import Answer
 from dimfree.questions.plan.columns import Columns, look_at
@@ -30,13 +30,19 @@ from dimfree.questions.plan.splits import splits as parted
 from dimfree.questions.plan.table import Table, Wish, read
 from dimfree.questions.plan.teacher import MEASURES
 from dimfree.questions.plan.trial import FOLLOWED, PLAN, Trial, tried
-from dimfree.questions.plan.verdict import Mean, against, mean_of, off_by, verdicts, warnings
+from dimfree.questions.plan.verdict import Mean, against, bracket, mean_of, off_by, verdicts, warnings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_EPOCHS, _LONGEST = 5.0, 1000  # of the default budget, and of the largest
+_EPOCHS, _LEAST, _LONGEST = 5.0, 0.1, 1000  # of the default budget, and of the smallest and the largest
 _MOST = 100  # splits, and seeds
+_ACTIVATIONS = ("erf", "linear")
+_FREE = {  # keys of a problem that a plan takes over, or sets
+    "network": {"activation", "width"},
+    "training": {"learning_rate", "batch", "schedule", "loss"},
+    "start": {"scale"},
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,6 +53,7 @@ class Plan(Answer[OnePassProblem]):
     columns: Columns
     learning: Learning | None
     samples: int
+    compute: float | None
     trials: tuple[Trial, ...]
 
     @property
@@ -63,9 +70,10 @@ class Plan(Answer[OnePassProblem]):
             f"{'together' if c.scale == 'common' else 'one by one'} (scale = {c.scale!r})."
         )
         yield from (*t.said, *c.said)
+        falls = f"eigenvalues fall as rank^-{c.exponent:.2f}, " if np.isfinite(c.exponent) else ""
         yield (
-            f"Spectrum: eigenvalues fall as rank^-{c.exponent:.2f}, the largest has "
-            f"{100 * c.spectrum[0] / c.spectrum.sum():.0f} % of the variance, effective rank {c.effective_rank:.3g}."
+            f"Spectrum: {falls}the largest has {100 * c.spectrum[0] / c.spectrum.sum():.0f} % of the variance, effective rank "
+            f"{c.effective_rank:.3g}."
         )
         if self.learning is not None:
             yield self.learning.table()
@@ -84,6 +92,11 @@ class Plan(Answer[OnePassProblem]):
             )
         else:
             yield f"Label noise lies between {left} validation rows; theory takes their mean, {first.noise:.3f}."
+        if self.compute is not None:
+            yield (
+                f"{self.compute:.3g} multiplications, two for each weight and sample, are {self.samples} samples at width "
+                f"{self.choice.width}; the width was chosen in the first split."
+            )
         yield (
             f"Plan for {self.samples} samples ({self.trials[0].epochs[-1]:.3g} epochs): "
             f"{self.choice.said(self.problem.dimension)}."
@@ -111,7 +124,7 @@ class Plan(Answer[OnePassProblem]):
         return table
 
     def _ends(self) -> TextTable:
-        table = TextTable(title=f"Held-out risk after {self.samples} samples, {len(self.trials)} splits")
+        table = TextTable(title=f"Held-out risk after {self.samples} samples, {_of(len(self.trials), 'split')}")
         for heading in ("training", "rate", "batch", "risk", "plan beside it"):
             table.add_column(heading, justify="left" if heading == "training" else "right")
         for name, choice in self.trials[0].choices.items():
@@ -143,6 +156,7 @@ class Plan(Answer[OnePassProblem]):
             "spectrum": {"exponent": self.columns.exponent, "effective_rank": self.columns.effective_rank},
             "learning_curve": None if self.learning is None else self.learning._asdict(),
             "samples": self.samples,
+            "compute": self.compute,
             "plan": self.choice._asdict(),
             "teachers": [{"tried": one.fit.tried, "explained": one.explained} for one in self.trials],
             "noise": [
@@ -158,6 +172,7 @@ class Plan(Answer[OnePassProblem]):
             "test_error": [one.wrong for one in self.trials if one.wrong is not None],
             "epochs": self.trials[0].epochs,
             "off_by": {name: self._off_by(name) for name in FOLLOWED},
+            "off_within_bracket": bracket(self.trials),
             "said": [*self.table.said, *self.columns.said],
             "verdicts": list(verdicts(self.trials)),
             "warnings": list(warnings(self.trials)),
@@ -220,6 +235,7 @@ def plan(
     positive: str | None = None,
     scale: str | None = None,
     budget: float | None = None,
+    compute: float | None = None,
     loss: str | None = None,
     offsets: str | bool | None = None,
     widths: str | Sequence[int] = "2,4,8",
@@ -241,6 +257,8 @@ def plan(
         positive: the class that counts as +1
         scale: "common" divides all columns by one number, "each" every column by its own
         budget: number of samples to draw
+        compute: instead of it, number of multiplications of a run: two for each weight and sample, so that a wider network draws
+            fewer samples
         loss: "square", "huber" or, for two classes, "logistic"
         offsets: whether units of the fitted teacher have offsets
         widths: widths to choose from
@@ -252,7 +270,7 @@ def plan(
 
         print(df.plan(features="diabetes", splits=1, seeds=2, widths=[2]).summary())
     """
-    base = _learning_by(QUESTION.settled(problem, seed), loss)
+    base = _learning_by(_plain(QUESTION.settled(problem, seed)), loss)
     for name, count, least in (("splits", splits, 1), ("seeds", seeds, 2)):
         if not least <= count <= _MOST:
             raise ProblemError(f"{name} = {count} was given; give a number from {least} to {_MOST}.")
@@ -267,19 +285,47 @@ def plan(
         )
     found = look_at(table, scale)
     parts = parted(table, found, splits, base.run.seed)
-    samples = _samples(budget, len(parts[0].learnt), batch)
-    chosen = _widths(widths)
+    rows = len(parts[0].learnt)
+    samples = _samples(_widths(widths), budget, compute, rows, int(found.varies.sum()))
+    _check_batch(batch, rows)
     curve = learning(parts[0])
-    trials = []
+    trials: list[Trial] = []
     for number, part in enumerate(parts):
         report = _nested(watch, number, len(parts))
-        trials.append(tried(part, base, chosen, samples, batch, seeds, report, offsets=bent))
+        trials.append(tried(part, base, samples, batch, seeds, report, offsets=bent))
+        if compute is not None:  # so that all splits draw as many samples
+            samples = {width: samples[width] for width in (trials[0].choices[PLAN].width,)}
     watch("done", 1.0)
-    return Plan(trials[0].problem, table, found, curve, samples, tuple(trials))
+    drawn = samples[trials[0].choices[PLAN].width]
+    return Plan(trials[0].problem, table, found, curve, drawn, compute, tuple(trials))
+
+
+def _plain(base: OnePassProblem) -> OnePassProblem:
+    """Refuse networks, starts and training that neither the search nor the script knows; the plan sets the rest itself."""
+    usual = QUESTION.example()
+    if base.network.activation not in _ACTIVATIONS:
+        raise ProblemError(
+            f"plans are for networks of erf or linear units, and network.activation is {str(base.network.activation)!r}; choose "
+            "one of these, or set another one in the plan.toml that is written."
+        )
+    for section, free in _FREE.items():
+        given, known = (getattr(one, section).model_dump() for one in (base, usual))
+        for key in sorted({*given, *known} - free):
+            if given.get(key) != known.get(key):
+                raise ProblemError(
+                    f"plans are for plain SGD of a sum of units from a Gaussian start, and {section}.{key} is "
+                    f"{given.get(key)!r} instead of {known.get(key)!r}; leave it out, or set it in the plan.toml that is written."
+                )
+    return base
 
 
 def _learning_by(base: OnePassProblem, loss: str | None) -> OnePassProblem:
     """The problem with this loss."""
+    if loss == CROSS_ENTROPY:
+        raise ProblemError(
+            "loss = 'cross-entropy' is that of several classes at once, for which there are no plans; of two classes it is the "
+            "logistic loss: choose logistic, with one class as positive."
+        )
     if loss is not None and loss not in MEASURES:
         raise ProblemError(
             f"loss = {loss!r} is not planned for; choose square, huber, or for two classes logistic, and compare plan.toml with "
@@ -290,19 +336,29 @@ def _learning_by(base: OnePassProblem, loss: str | None) -> OnePassProblem:
     return base.replace(**{"data.labels": "logistic", "data.noise": 0.0, "training.loss": loss})
 
 
-def _samples(budget: float | None, rows: int, batch: int | None) -> int:
-    """How many are drawn: between a tenth of an epoch and a thousand of them."""
-    samples = _EPOCHS * rows if budget is None else budget
-    if not 0.1 * rows <= samples <= _LONGEST * rows:
+def _samples(
+    widths: Sequence[int], budget: float | None, compute: float | None, rows: int, dimension: int
+) -> dict[int, int]:
+    """How many are drawn at each width: between a tenth of an epoch and a thousand of them."""
+    if budget is not None and compute is not None:
+        raise ProblemError("budget and compute both say how many samples are drawn; leave one of them out.")
+    name, given = ("budget", budget) if compute is None else ("compute", compute)
+    each = {width: 1 if compute is None else 2 * width * dimension for width in widths}
+    total = _EPOCHS * rows if given is None else given
+    least, most = _LEAST * rows * max(each.values()), _LONGEST * rows * min(each.values())
+    if not least <= total <= most:
+        what = "samples was given" if compute is None else "multiplications was given"
         raise ProblemError(
-            f"budget = {samples:g} samples was given, and there are {rows} rows to learn from; give from {0.1 * rows:.0f} to "
-            f"{_LONGEST * rows:.0f}."
+            f"{name} = {total:g} {what}, and there are {rows} rows to learn from; give from {least:.0f} to {most:.0f}."
         )
+    return {width: round(total / one) for width, one in each.items()}
+
+
+def _check_batch(batch: int | None, rows: int) -> None:
     if batch is not None and not 1 <= batch <= rows:
         raise ProblemError(
             f"batch = {batch} was given, and there are {rows} rows to learn from; give from 1 to {rows}."
         )
-    return round(samples)
 
 
 def _nested(watch: PartWatcher, number: int, count: int) -> PartWatcher:
@@ -330,6 +386,10 @@ def _widths(given: str | Sequence[int]) -> tuple[int, ...]:
     if not found or min(found) < 1 or max(found) > 64:
         raise ProblemError(f"widths = {given!r} were given; give at least one, from 1 to 64.")
     return found
+
+
+def _of(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _numbers(found: Mean) -> dict[str, float]:

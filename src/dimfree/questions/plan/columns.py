@@ -18,6 +18,7 @@ _SAME = 1e-9  # distance of a correlation from 1
 _FAR = 10.0  # standard deviations between a mean and 0
 _STRAY = 3.0  # ratio of the norms' variance to a Gaussian's
 _RANKS = (2, 0.5)  # the first rank, and the share of all ranks, between which the spectrum's exponent is read off
+_FEWEST_RANKS = 5  # of which an exponent says something
 _TOLD = 0.999  # correlation of a column with the target that is too good to be true
 _NAMED = 4
 
@@ -30,7 +31,7 @@ class Columns(NamedTuple):
     varies: Bool[np.ndarray, " k"]
     scale: Scaling
     spectrum: Float[np.ndarray, " d"]  # eigenvalues, of mean 1, largest first
-    exponent: float  # eigenvalues fall as rank^-exponent
+    exponent: float  # eigenvalues fall as rank^-exponent; not a number where they are few
     said: tuple[str, ...]
 
     @property
@@ -76,7 +77,7 @@ def exponent(values: Float[np.ndarray, " d"]) -> float:
     """The power with which eigenvalues fall with their rank, by a straight line through their logarithms."""
     ranks = np.arange(1.0, len(values) + 1)
     inner = (ranks >= _RANKS[0]) & (ranks <= max(_RANKS[1] * len(values), 4)) & (values > _CONSTANT * values[0])
-    if inner.sum() < 3:
+    if inner.sum() < _FEWEST_RANKS:
         return float("nan")
     return float(-np.polyfit(np.log(ranks[inner]), np.log(values[inner]), 1)[0])
 
@@ -106,8 +107,20 @@ def _telling(table: Table, varies: Bool[np.ndarray, " k"]) -> Iterator[str]:
         yield (
             f"Column {_few(given)} says nearly all of the target by itself; leave it out, unless it is known before the target."
         )
+    if len(numbers := names[varies & _counting(table)]):
+        yield (
+            f"Column {_few(numbers)} has another whole number in every row, as row numbers have; leave it out if it is one."
+        )
     if len(unnamed := [name for name in names[varies] if str(name).startswith("Unnamed: ")]):
         yield f"Column {_few(np.array(unnamed))} has no name, as row numbers have in files of pandas; leave it out if it is one."
+
+
+def _counting(table: Table) -> Bool[np.ndarray, " k"]:
+    """Columns with names whose whole numbers are all different, and no more spread out than there are rows."""
+    known = np.array([not name.startswith("Unnamed: ") for name in table.columns])
+    X = np.sort(table.X, axis=0)
+    steps = np.diff(X, axis=0)
+    return known & np.all((steps >= 1) & (steps % 1 == 0), axis=0) & (X[-1] - X[0] < table.moments.count)
 
 
 def _doubled(correlation: Float[np.ndarray, "d d"], names: Names) -> Iterator[str]:
@@ -115,9 +128,10 @@ def _doubled(correlation: Float[np.ndarray, "d d"], names: Names) -> Iterator[st
     if len(first):
         pairs = [f"{names[i]} and {names[j]}" for i, j in zip(first[:_NAMED], second[:_NAMED], strict=True)]
         more = ", ..." if len(first) > _NAMED else ""
+        many = "1 pair of columns says" if len(first) == 1 else f"{len(first)} pairs of columns say"
         yield (
-            f"{len(first)} pairs of columns say the same ({', '.join(pairs)}{more}): they count twice for every rate; leave "
-            "one of each out, unless you want that."
+            f"{many} the same ({', '.join(pairs)}{more}): they count twice for every rate; leave one of each out, unless you "
+            "want that."
         )
 
 

@@ -4,6 +4,8 @@ A piece is a pandas frame of some of the rows with all columns, the target among
 """
 
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 PIECE = 2_000_000  # numbers of a piece
+_BESIDE = 200  # files of a folder, one of which may have been meant
 _ARCHIVED = ("X", "y")  # the arrays of an .npz file
 
 AnyTable = Shaped[np.ndarray, "..."]
@@ -46,9 +49,9 @@ def source(features: Any, target: Any) -> Source:
         return _labelled(str(features), lambda: _cut(frame), "target" if target is None else target)
     file = Path(features)
     if not file.exists():
-        raise ProblemError(
-            f"there is no file {str(file)!r}, and no data set of that name; {suggest(str(file), BUNDLED)}"
-        )
+        beside = [str(one) for one in islice(file.parent.glob(f"*{file.suffix}"), _BESIDE)] if file.suffix else []
+        meant = get_close_matches(str(file), beside, n=1) or BUNDLED
+        raise ProblemError(f"there is no file {str(file)!r}, and no data set of that name; {suggest(str(file), meant)}")
     try:
         check_regular(file)
     except OSError as failure:

@@ -23,13 +23,19 @@ QUESTION: "Question[OnePassProblem]" = Question(
         ),
         "target": Option("What is learned: the name of a column, or a file of labels.", str),
         "columns": Option("Columns to learn from, separated by commas. Default: all others.", str),
-        "one_hot": Option("What to do with words: 'yes' makes a column of 0 and 1 of every kind.", str),
+        "one_hot": Option(
+            "What to do with words: 'yes' makes a column of 0 and 1 of every kind, or one of two kinds.", str
+        ),
         "impute": Option("Fill in missing values by the mean, median or most_frequent of their column.", str),
         "positive": Option("The class that counts as +1, against all others.", str),
         "scale": Option(
             "'common' divides all columns by one number, 'each' by their own. Default: as the table needs.", str
         ),
         "budget": Option("Samples to draw. Default: five times the rows to learn from.", float),
+        "compute": Option(
+            "Instead of samples, multiplications of a run: two for each weight and sample. Wider networks draw fewer samples.",
+            float,
+        ),
         "loss": Option("square, huber, or for two classes logistic. Default: square.", str),
         "offsets": Option("'yes' fits a teacher whose units have offsets.", str),
         "widths": Option("Widths among which theory chooses.", str, "2,4,8"),

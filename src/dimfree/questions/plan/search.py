@@ -132,9 +132,12 @@ def risks(
 
 
 def searched(
-    problems: Mapping[int, tuple[OnePassProblem, Sequence[object]]], samples: int, watch: PartWatcher
+    problems: Mapping[int, tuple[OnePassProblem, Sequence[object]]], samples: Mapping[int, int], watch: PartWatcher
 ) -> Found:
-    """The best choice: the width by linear decays at all rates, then the family; a width comes with its problem and starts."""
+    """The best choice: the width by linear decays at all rates, then the family.
+
+    A width comes with its problem and starts, and with the samples that the budget allows it.
+    """
     looked_at: dict[Choice, float] = {}
     limits = {width: limit(problem, 1) for width, (problem, _) in problems.items()}
 
@@ -142,7 +145,7 @@ def searched(
         problem, starts = problems[width]
         for share in RATES:
             choice = Choice(width, share * min(limits[width]), 1, family)
-            asked = choice.of(problem, samples)
+            asked = choice.of(problem, samples[width])
             end = np.array([asked.run.until])
             looked_at[choice] = float(risks(asked, HighDimensional(1e-5, 1e-7), starts, end, jax.random.key(0)).mean())
 

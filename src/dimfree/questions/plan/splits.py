@@ -135,7 +135,7 @@ def _order(table: Table, chance: np.random.Generator) -> Places:
 
 
 def kept(problem: OnePassProblem, folder: Path, name: str) -> tuple[OnePassProblem, dict[str, Path]]:
-    """The problem with its arrays in files of a folder, named by what they are."""
+    """The problem with its arrays in files of a folder, named by what they are; it finds them from wherever it is read."""
     data = problem.data.model_dump()
     wanted = {
         "features": data["covariance"]["file"],
@@ -146,6 +146,6 @@ def kept(problem: OnePassProblem, folder: Path, name: str) -> tuple[OnePassProbl
     for what, file in wanted.items():
         files[what] = folder / f"{name}-{what}.npy"
         np.save(files[what], np.load(file))
-    data["covariance"] |= {"file": files["features"], "labels": files["labels"]}
-    data["directions"]["file"] = files["teacher"]
+    data["covariance"] |= {"file": files["features"].resolve(), "labels": files["labels"].resolve()}
+    data["directions"]["file"] = files["teacher"].resolve()
     return problem.replace(data=data), files

@@ -17,6 +17,7 @@ IMPUTED = ("mean", "median", "most_frequent")  # strategies of scikit-learn
 MOST = 8_000_000  # numbers of the rows that are fitted and trained on; moments are those of all rows
 _KINDS = 500  # of words in a column, above which it is more likely a name or a text
 _NAMED = 5  # columns that a sentence names
+_LIKE_CLASSES = 10  # different whole numbers of a target, up to which they may be classes
 _FEWEST = 40  # rows
 _LARGEST = 1e100  # value
 
@@ -127,9 +128,10 @@ def _check(given: Source, wish: Wish, seen: _Seen, chosen: list[str]) -> None:
                 "write numbers with a point, and leave missing values empty."
             )
     if words and not wish.one_hot:
+        have, them = ("column has", "it") if len(words) == 1 else ("columns have", "them")
         raise ProblemError(
-            f"{len(words)} columns have words ({_counted(words, 'kinds')}); make columns of 0 and 1 of them with one_hot, or "
-            "leave them out, by naming the others as columns."
+            f"{len(words)} {have} words ({_counted(words, 'kinds')}); make columns of 0 and 1 of {them} with one_hot, or name "
+            "the others as columns."
         )
     if many := [name for name, count in words.items() if count > _KINDS]:
         raise ProblemError(
@@ -157,6 +159,9 @@ class _Encoder:
     def __init__(self, kept: "DataFrame", chosen: list[str], seen: _Seen, impute: str | None) -> None:
         self.words = {name: sorted(seen.kinds[name]) for name in chosen if name in seen.kinds}
         self.numbers = [name for name in chosen if name not in self.words]
+        for name, found in self.words.items():
+            if len(found) == 2 and not seen.missing[name]:  # the other column would say the same
+                self.words[name] = found[1:]
         kinds = [f"{name}={kind}" for name, found in self.words.items() for kind in found]
         self.names = (*self.numbers, *kinds)
         self.imputer = None
@@ -190,6 +195,7 @@ class _Labels:
     """Targets as numbers: two classes as -1 and +1, anything else as it is."""
 
     def __init__(self, target: "Series", name: str, positive: str | None, words: set[str] | None) -> None:
+        self.name = name
         self.classes: tuple[str, str] | None = None
         self.said: tuple[str, ...] = ()
         found = sorted(words) if words is not None else sorted(map(_spelled, target.unique()))
@@ -209,10 +215,18 @@ class _Labels:
             raise ProblemError(f"{name!r} is {found[0]} in all rows; there is nothing to learn.")
         if self.classes is not None:
             self.said = tuple(_said_of_classes(self(target), self.classes, name))
+        elif len(found) <= _LIKE_CLASSES and np.all(self(target) % 1 == 0):
+            self.said = (
+                f"{name} has only {len(found)} values, all whole numbers, and is learned as a number; if these are classes, name "
+                "one of them as positive, against all others.",
+            )
 
     def __call__(self, target: "Series") -> Float[np.ndarray, " n"]:
         if self.classes is None:
-            return target.to_numpy(dtype=float)
+            found: Float[np.ndarray, " n"] = target.to_numpy(dtype=float)
+            if lost := int((~np.isfinite(found)).sum()):
+                raise ProblemError(f"{lost} values of {self.name!r} are not finite numbers; remove these rows.")
+            return found
         return np.where(target.map(_spelled).to_numpy() == self.classes[1], 1.0, -1.0)
 
 

@@ -1,6 +1,6 @@
 """The plan for one way to part the rows, run for real beside a plain default, a validated constant rate and a validated decay."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import jax
@@ -42,6 +42,9 @@ class Trial(NamedTuple):
     epochs: Float[np.ndarray, " t"]
     predicted: dict[str, Float[np.ndarray, "t seeds"]]  # of FOLLOWED
     measured: dict[str, Float[np.ndarray, "t seeds"]]
+    at_ends: tuple[
+        Float[np.ndarray, "t seeds"], ...
+    ]  # predictions of the plan with the smallest and largest label noise
     floor: float  # of risks on the last rows: half the label noise, or the teacher's own mean loss
     assumed_floor: float  # the same in theory
     explained: dict[
@@ -55,26 +58,29 @@ class Trial(NamedTuple):
 def tried(
     split: Split,
     base: OnePassProblem,
-    widths: Sequence[int],
-    samples: int,
+    samples: Mapping[int, int],
     batch: int | None,
     seeds: int,
     watch: PartWatcher,
     *,
     offsets: bool = False,
 ) -> Trial:
-    """Fit, search by theory, validate the baselines, then measure all of them once on rows that nothing was chosen by."""
+    """Fit, search by theory, validate the baselines, then measure all of them once on rows that nothing was chosen by.
+
+    `samples` has the widths to choose from, and how many samples each may draw.
+    """
     to_choose, to_measure = split.halves(MEASURES[loss_name(base.training.loss)])
     fit = fitted(to_choose, base.run.seed, lambda part, share: watch(part, 0.2 * share), offsets=offsets)
     problems = {}
-    for width in widths:
+    for width in samples:
         problem = split.problem(base.replace(**{"network.width": width}), fit, final=False)
         problems[width] = (problem, _starts(problem, seeds))
     looked_at = {width: _affordable(one, starts) for width, (one, starts) in problems.items()}
     found = searched(looked_at, samples, lambda part, share: watch(part, 0.2 + 0.4 * share))
     problem, starts = problems[found.best.width]
-    choices = _choices(problem, starts, found, samples, batch, watch)
-    return _measured(split, problem, fit, found, choices, samples, starts, to_choose, to_measure, watch)
+    drawn = samples[found.best.width]
+    choices = _choices(problem, starts, found, drawn, batch, watch)
+    return _measured(split, problem, fit, found, choices, drawn, starts, to_choose, to_measure, watch)
 
 
 def _affordable(problem: OnePassProblem, starts: Sequence[object]) -> tuple[OnePassProblem, Sequence[object]]:
@@ -162,6 +168,8 @@ def _measured(
             measured[name] = seen
             predicted[name] = noise + risks(asked, HighDimensional(1e-5, 1e-7), starts, times, _key(asked))
     planned = choices[PLAN].of(problem, samples)
+    times = _times(planned, choices[PLAN], samples, epochs)
+    at_ends = [_at_noise(planned, one, starts, times) for one in sorted((fit.train, fit.validation))] if plain else []
     wrong = _wrong(planned, choices[PLAN], samples, starts) if planned.training.needs_signs else None
     explained = {
         name: 1 - float(one.errors(*to_measure.held).mean()) / to_measure.nothing
@@ -170,7 +178,17 @@ def _measured(
     }
     floor, assumed = _floors(planned, fit, to_choose, to_measure)
     at = np.array([*epochs, samples / len(split.learnt)])
-    return Trial(planned, fit, found, choices, ends, at, predicted, measured, floor, assumed, explained, wrong)
+    return Trial(
+        planned, fit, found, choices, ends, at, predicted, measured, (*at_ends,), floor, assumed, explained, wrong
+    )
+
+
+def _at_noise(
+    planned: OnePassProblem, noise: float, starts: Sequence[object], times: Float[np.ndarray, " t"]
+) -> Float[np.ndarray, "t seeds"]:
+    """The prediction of the plan if labels had this noise, which is both in the risk and in the steps."""
+    asked = planned.replace(**{"data.noise": noise})
+    return noise / 2 + risks(asked, HighDimensional(1e-5, 1e-7), starts, times, _key(planned))
 
 
 def _floors(problem: OnePassProblem, fit: Fit, to_choose: Halves, to_measure: Halves) -> tuple[float, float]:

@@ -80,6 +80,17 @@ def carries(trials: Sequence[Trial], name: str = PLAN) -> tuple[float, str]:
     return size, "carries" if size <= _CARRIES else "is a rough guide"
 
 
+def bracket(trials: Sequence[Trial]) -> tuple[float, ...]:
+    """The same deviation if the label noise were at the lower and at the upper end of its bracket.
+
+    There are none with a loss that is not the square one, whose risk has no noise to add.
+    """
+    return tuple(
+        carries([one._replace(predicted={PLAN: one.at_ends[end]}) for one in trials])[0]
+        for end in range(len(trials[0].at_ends))
+    )
+
+
 def verdicts(trials: Sequence[Trial]) -> Iterator[str]:
     """What to believe, in the order of its weight."""
     (size, word), (calm, _) = (carries(trials, name) for name in FOLLOWED)
@@ -89,6 +100,12 @@ def verdicts(trials: Sequence[Trial]) -> Iterator[str]:
         f"along the plan, and {100 * calm:.0f} % at the validated constant rate. Of the part above the label noise it is off "
         f"by {end} at the end of the plan."
     )
+    if ends := bracket(trials):
+        lower, upper = (f"{100 * one:.0f} %" for one in ends)
+        yield (
+            f"The label noise is only known within its bracket: predictions along the plan are at most {lower} off with its "
+            f"lower end, and {upper} with its upper one."
+        )
     default, constant, linear = (against(trials, name) for name in (DEFAULT, CONSTANT, LINEAR))
     sure = abs(default.value) > _CERTAIN * default.error
     yield (

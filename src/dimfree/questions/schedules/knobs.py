@@ -22,12 +22,16 @@ VALUES = {  # knobs of which a few values are tried, and their usual bounds
 
 
 class Knobs(NamedTuple):
-    """Bounds of the rate, if they were given, and of every number that may be turned; batches and momenta to try."""
+    """Bounds of the rate, if they were given, and of every number that may be turned; batches and momenta to try.
+
+    Batches are `asked` for if their bounds were given.
+    """
 
     rate: Bounds | None
     numbers: dict[str, Bounds]
     batches: tuple[int, ...] = ()
     momenta: tuple[float, ...] = ()
+    asked: bool = False
 
 
 def knobs_of(
@@ -60,6 +64,7 @@ def knobs_of(
         {name: given[name] for name in NUMBERS if name in chosen},
         _batches(*boxes["batch"]) if "batch" in boxes else (),
         _momenta(*boxes["momentum"]) if "momentum" in boxes else (),
+        "batch" in given,
     )
 
 

@@ -30,7 +30,15 @@ from dimfree.questions.schedules.optimum import SHARE, Hunt, optimum
 from dimfree.questions.schedules.parts import Objective
 from dimfree.questions.schedules.question import QUESTION
 from dimfree.questions.schedules.runs import looks
-from dimfree.questions.schedules.theories import THEORIES, Real, check_cost, course_of, predicted, theory_of
+from dimfree.questions.schedules.theories import (
+    THEORIES,
+    Real,
+    check_cost,
+    course_of,
+    predicted,
+    theory_of,
+    with_a_theory,
+)
 from dimfree.questions.schedules.variants import chosen as selected
 from dimfree.questions.schedules.variants import variants
 from dimfree.questions.schedules.words import check_plateau
@@ -101,6 +109,10 @@ def optimise(
     if confirm in BY and (why := why_not(BY[confirm], plain)):
         raise RefusalError(f"{confirm} cannot confirm schedules of this problem: {why}")
     real, problems = Real(confirm, replicas), variants(plain, turned)
+    if not turned.asked and len(fewer := with_a_theory(problems)) < len(problems):
+        largest = max(one.training.batch for one in fewer)
+        notes.append(f"batches above {largest} are left out, because one of their steps is as large as the network.")
+        problems = fewer
     theory = theory_of(problems, by, budget)
     count, note = _starts(problems, theory, starts, real, budget)
     check_cost(problems, theory, _GRIDS[0], count, real, budget)

@@ -70,6 +70,13 @@ def theory_of(problems: Sequence[OnePassProblem], asked: str | None, budget: flo
     return "ode"
 
 
+def with_a_theory(problems: Sequence[OnePassProblem]) -> list[OnePassProblem]:
+    """Those that some theory takes: steps of very large batches have no limit; all, if none or every one is taken."""
+    if any(not any(_exact_refuses(name, one) for one in problems) for name in EXACT):
+        return [*problems]
+    return [one for one in problems if not why_not(HighDimensional(), one)] or [*problems]
+
+
 def _exact_refuses(name: str, problem: OnePassProblem) -> str | None:
     along = {"training.schedule": LinearKnots(times=(0.0,), factors=(1.0,))}
     return why_not(EXACT[name], problem.replace(**along))
