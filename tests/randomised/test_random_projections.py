@@ -21,7 +21,7 @@ def exponents(rng: np.random.Generator) -> dict[str, float]:
 def law(rng: np.random.Generator) -> dict[str, Any]:
     """A power law of which all modes can be summed, and a size that hides some of them."""
     v = int(rng.integers(60, 400))
-    return {**exponents(rng), "v": v, "d": int(rng.integers(4, v // 2))}
+    return {**exponents(rng), "v": v, "d": int(rng.integers(2, 0.9 * v))}
 
 
 def drawn(rng: np.random.Generator) -> tuple[dict[str, Any], plain.Projected]:
