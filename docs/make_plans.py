@@ -5,6 +5,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,16 @@ def courses(name: str, one: dict[str, Any]) -> str:
             cells = " | ".join(map(said, off[kind]))
             verdict = _VERDICT.search(one["verdicts"][0])
             assert verdict is not None
-            last = f"{verdict[1]} | {within(one['off_within_bracket'])}" if (run, kind) == ("plan", "total") else " | "
+            last = (
+                f"{verdict[1]} | {within(one.get('off_within_bracket', ()))}"
+                if (run, kind) == ("plan", "total")
+                else " | "
+            )
             lines += f"| {name}, {run}, {kind} | {cells} | {last} |\n"
     return lines
 
 
-def within(off: list[float]) -> str:
+def within(off: Sequence[float]) -> str:
     """The largest deviations at both ends of the bracket of the label noise, in per cent."""
     return " and ".join(f"{100 * one:.0f}" for one in off)
 

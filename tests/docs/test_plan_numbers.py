@@ -41,3 +41,10 @@ def test_planning_for_a_million_rows_stays_below_its_bar():
     found = json.loads((ROOT / "benchmarks" / "plan_memory.json").read_text(encoding="utf-8"))
     assert (found["rows"], found["columns"], found["bar"]) == (1_000_000, 300, 1.5e9)
     assert 1e8 < found["bytes_beyond_the_process"] < found["bar"]
+
+
+def test_what_the_page_says_of_the_bracket_of_the_label_noise_is_true():
+    ends = {name: one["off_within_bracket"] for name, one in FOUND.items() if "off_within_bracket" in one}
+    assert {"digits", "power"} <= {*ends}
+    assert ends["digits"][1] > 0.2
+    assert all(upper < lower for lower, upper in (ends[name] for name in ("power", "one-hot") if name in ends))

@@ -83,7 +83,7 @@ def carries(trials: Sequence[Trial], name: str = PLAN) -> tuple[float, str]:
 def bracket(trials: Sequence[Trial]) -> tuple[float, ...]:
     """The same deviation if the label noise were at the lower and at the upper end of its bracket.
 
-    There are none with a loss that is not the square one, whose risk has no noise to add.
+    Empty with a loss that is not the square one, whose risk has no noise to add.
     """
     return tuple(
         carries([one._replace(predicted={PLAN: one.at_ends[end]}) for one in trials])[0]

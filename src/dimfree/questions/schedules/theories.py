@@ -71,7 +71,7 @@ def theory_of(problems: Sequence[OnePassProblem], asked: str | None, budget: flo
 
 
 def with_a_theory(problems: Sequence[OnePassProblem]) -> list[OnePassProblem]:
-    """Those that some theory takes: steps of very large batches have no limit; all, if none or every one is taken."""
+    """Those that some theory takes: steps of very large batches have no limit; all, if no theory takes any."""
     if any(not any(_exact_refuses(name, one) for one in problems) for name in EXACT):
         return [*problems]
     return [one for one in problems if not why_not(HighDimensional(), one)] or [*problems]
