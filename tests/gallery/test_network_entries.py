@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from dimfree.dataset.dmft.description import DMFT
 from dimfree.gallery import shelf
 from dimfree.gallery.batch_protocols import BatchProtocols
-from dimfree.gallery.linear_networks import DeepLinear, MomentumOnData, OverfittingInTime
+from dimfree.gallery.linear_networks import DeepLinear, OverfittingInTime
+from dimfree.gallery.momentum_on_data import MomentumOnData
 from dimfree.gallery.reuse_batches import ReuseBatches
 from dimfree.gallery.specialisation_on_data import SpecialisationOnData
 

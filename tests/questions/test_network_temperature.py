@@ -7,7 +7,9 @@ import pytest
 from scipy.stats import ttest_1samp, ttest_ind
 
 import dimfree as df
+from dimfree.dataset.committee.linear import solve_linear
 from dimfree.questions.temperature.answer import Account, Temperature, temperature
+from dimfree.questions.temperature.subject import Twins
 
 NUMBERS = {"learning_rate": 0.3, "loss": "square", "weight_decay": 0.3, "batch_fraction": 0.4}
 RUN = {"until": 24.0, "points": 2, "spacing": "linear"}
@@ -53,6 +55,19 @@ def test_twins_agree_with_the_theory_and_not_with_a_colder_one():
     assert found.chance() > 1e-3
     colder = temperature(network(**heat | {"training.temperature": 0.08}))
     assert replace(found, accounts=(colder.accounts[0], found.accounts[1])).chance() < 1e-5
+
+
+def test_twins_that_are_the_theory_do_not_deviate_while_norms_still_change(monkeypatch):
+    def exact(self, since, steps, key, seeds):
+        found, at = solve_linear(self.model, self.start, steps), [*since, steps]
+        C, R = (self.of_units(part) for part in (found.C, found.R))
+        chi = [float(self.model.eta) * R[steps, s:steps].sum() for s in since]
+        return Twins(np.stack(seeds * [C[np.ix_(at, at)]]), np.stack(seeds * [chi]))
+
+    monkeypatch.setattr("dimfree.questions.temperature.subject._Network.twins", exact)
+    found = temperature(network(), seeds=2)
+    assert found.drift < -0.02
+    assert found.deviation()[0] == pytest.approx(0.0, abs=1e-9 * found.value)
 
 
 def test_chance_is_that_of_student():
