@@ -16,7 +16,7 @@ import dimfree as df
 from dimfree.cli.commands import app
 from dimfree.comparison.run import starts_of
 from dimfree.experiments import RowsSGD
-from dimfree.questions.plan import answer, search, teacher
+from dimfree.questions.plan import search, teacher, wishes
 from dimfree.questions.plan import trial as trials
 from dimfree.questions.plan.columns import look_at
 from dimfree.questions.plan.question import QUESTION
@@ -198,7 +198,7 @@ def test_a_wider_network_draws_fewer_samples_for_the_same_compute(monkeypatch):
 
     monkeypatch.setattr(search, "risks", risks)
     monkeypatch.setattr(search, "limit", lambda problem, batch: (0.5, 0.5))
-    samples = answer._samples([2, 4, 8], None, 3.2e7, 1000, 1000)
+    samples = wishes.samples_at([2, 4, 8], None, 3.2e7, 1000, 1000)
     assert samples == {2: 8000, 4: 4000, 8: 2000}
     problems = {width: (EXAMPLE.replace(**{"network.width": width, "dimension": 1000}), [None]) for width in samples}
     found = search.searched(problems, samples, lambda part, share: None)

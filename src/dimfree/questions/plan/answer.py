@@ -17,7 +17,7 @@ from dimfree.errors import ProblemError
 from dimfree.files import replacing
 from dimfree.onepass.problem import OnePassProblem
 from dimfree.problem import Problem, dumps
-from dimfree.problem.loss import CROSS_ENTROPY, loss_name
+from dimfree.problem.loss import loss_name
 from dimfree.progress import PartWatcher, nobody
 from dimfree.questions.answer import Answer
 from dimfree.questions.plan.columns import Columns, look_at
@@ -28,21 +28,14 @@ from dimfree.questions.plan.search import Choice
 from dimfree.questions.plan.splits import kept
 from dimfree.questions.plan.splits import splits as parted
 from dimfree.questions.plan.table import Table, Wish, read
-from dimfree.questions.plan.teacher import MEASURES
 from dimfree.questions.plan.trial import FOLLOWED, PLAN, Trial, tried
 from dimfree.questions.plan.verdict import Mean, against, bracket, mean_of, off_by, verdicts, warnings
+from dimfree.questions.plan.wishes import check_batch, learning_by, listed, plain, samples_at, widths_of, yes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_EPOCHS, _LEAST, _LONGEST = 5.0, 0.1, 1000  # of the default budget, and of the smallest and the largest
 _MOST = 100  # splits, and seeds
-_ACTIVATIONS = ("erf", "linear")
-_FREE = {  # keys of a problem that a plan takes over, or sets
-    "network": {"activation", "width"},
-    "training": {"learning_rate", "batch", "schedule", "loss"},
-    "start": {"scale"},
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -270,12 +263,12 @@ def plan(
 
         print(df.plan(features="diabetes", splits=1, seeds=2, widths=[2]).summary())
     """
-    base = _learning_by(_plain(QUESTION.settled(problem, seed)), loss)
+    base = learning_by(plain(QUESTION.settled(problem, seed)), loss)
     for name, count, least in (("splits", splits, 1), ("seeds", seeds, 2)):
         if not least <= count <= _MOST:
             raise ProblemError(f"{name} = {count} was given; give a number from {least} to {_MOST}.")
-    bent = _yes("offsets", offsets)
-    wish = Wish(_listed(columns), _yes("one_hot", one_hot), impute, positive)
+    bent = yes("offsets", offsets)
+    wish = Wish(listed(columns), yes("one_hot", one_hot), impute, positive)
     watch("reading the table", 0.0)
     table = read(features, target, wish, base.run.seed)
     if base.training.needs_signs and table.classes is None:
@@ -286,8 +279,8 @@ def plan(
     found = look_at(table, scale)
     parts = parted(table, found, splits, base.run.seed)
     rows = len(parts[0].learnt)
-    samples = _samples(_widths(widths), budget, compute, rows, int(found.varies.sum()))
-    _check_batch(batch, rows)
+    samples = samples_at(widths_of(widths), budget, compute, rows, int(found.varies.sum()))
+    check_batch(batch, rows)
     curve = learning(parts[0])
     trials: list[Trial] = []
     for number, part in enumerate(parts):
@@ -300,92 +293,8 @@ def plan(
     return Plan(trials[0].problem, table, found, curve, drawn, compute, tuple(trials))
 
 
-def _plain(base: OnePassProblem) -> OnePassProblem:
-    """Refuse networks, starts and training that neither the search nor the script knows; the plan sets the rest itself."""
-    usual = QUESTION.example()
-    if base.network.activation not in _ACTIVATIONS:
-        raise ProblemError(
-            f"plans are for networks of erf or linear units, and network.activation is {str(base.network.activation)!r}; choose "
-            "one of these, or set another one in the plan.toml that is written."
-        )
-    for section, free in _FREE.items():
-        given, known = (getattr(one, section).model_dump() for one in (base, usual))
-        for key in sorted({*given, *known} - free):
-            if given.get(key) != known.get(key):
-                raise ProblemError(
-                    f"plans are for plain SGD of a sum of units from a Gaussian start, and {section}.{key} is "
-                    f"{given.get(key)!r} instead of {known.get(key)!r}; leave it out, or set it in the plan.toml that is written."
-                )
-    return base
-
-
-def _learning_by(base: OnePassProblem, loss: str | None) -> OnePassProblem:
-    """The problem with this loss."""
-    if loss == CROSS_ENTROPY:
-        raise ProblemError(
-            "loss = 'cross-entropy' is that of several classes at once, for which there are no plans; of two classes it is the "
-            "logistic loss: choose logistic, with one class as positive."
-        )
-    if loss is not None and loss not in MEASURES:
-        raise ProblemError(
-            f"loss = {loss!r} is not planned for; choose square, huber, or for two classes logistic, and compare plan.toml with "
-            "another training.loss."
-        )
-    if loss != "logistic":
-        return base if loss is None else base.replace(**{"training.loss": loss})
-    return base.replace(**{"data.labels": "logistic", "data.noise": 0.0, "training.loss": loss})
-
-
-def _samples(
-    widths: Sequence[int], budget: float | None, compute: float | None, rows: int, dimension: int
-) -> dict[int, int]:
-    """How many are drawn at each width: between a tenth of an epoch and a thousand of them."""
-    if budget is not None and compute is not None:
-        raise ProblemError("budget and compute both say how many samples are drawn; leave one of them out.")
-    name, given = ("budget", budget) if compute is None else ("compute", compute)
-    each = {width: 1 if compute is None else 2 * width * dimension for width in widths}
-    total = _EPOCHS * rows if given is None else given
-    least, most = _LEAST * rows * max(each.values()), _LONGEST * rows * min(each.values())
-    if not least <= total <= most:
-        what = "samples was given" if compute is None else "multiplications was given"
-        raise ProblemError(
-            f"{name} = {total:g} {what}, and there are {rows} rows to learn from; give from {least:.0f} to {most:.0f}."
-        )
-    return {width: round(total / one) for width, one in each.items()}
-
-
-def _check_batch(batch: int | None, rows: int) -> None:
-    if batch is not None and not 1 <= batch <= rows:
-        raise ProblemError(
-            f"batch = {batch} was given, and there are {rows} rows to learn from; give from 1 to {rows}."
-        )
-
-
 def _nested(watch: PartWatcher, number: int, count: int) -> PartWatcher:
     return lambda part, share: watch(f"split {number + 1} of {count}: {part}", (number + share) / count)
-
-
-def _yes(name: str, given: str | bool | None) -> bool:
-    known = {None: False, False: False, True: True, "no": False, "yes": True}
-    if given not in known:
-        raise ProblemError(f"{name} = {given!r} was given; say yes or no.")
-    return known[given]
-
-
-def _listed(columns: str | Sequence[str] | None) -> tuple[str, ...]:
-    if columns is None:
-        return ()
-    return tuple(one.strip() for one in columns.split(",")) if isinstance(columns, str) else tuple(columns)
-
-
-def _widths(given: str | Sequence[int]) -> tuple[int, ...]:
-    try:
-        found = tuple(int(one) for one in (given.split(",") if isinstance(given, str) else given))
-    except ValueError:
-        raise ProblemError(f"widths = {given!r} are no whole numbers; give some, as in 2,4,8.") from None
-    if not found or min(found) < 1 or max(found) > 64:
-        raise ProblemError(f"widths = {given!r} were given; give at least one, from 1 to 64.")
-    return found
 
 
 def _of(count: int, what: str) -> str:
