@@ -17,7 +17,7 @@ from sentences import SENTENCES, Sentence
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "accuracy.md"
-FILES = ("results", "first_contact", "predictions", "soak", "own_rows", "plan_memory")
+FILES = ("results", "first_contact", "predictions", "soak", "own_rows", "plan_memory", "same_speed")
 RECORDS = ROOT / "docs" / "gallery" / "records"
 _FAR = 3  # from this ratio on only its order of magnitude is given
 _LAZY_TABLE = (1, 10, 100, 1000)  # output scales times width

@@ -95,6 +95,11 @@ SENTENCES = (
         benchmark(*_OVER_SQUARE),
     ),
     Sentence(
+        "losses.md",
+        "at most {:.2f} times the CPU time in `sgd`, `chain` and `ode`",
+        lambda found: (max(one["ratio"] for one in found["same_speed"].values()),),
+    ),
+    Sentence(
         "data-sets.md",
         "no observable of any gallery figure is more than {:.1f} standard errors away",
         _accuracy,
